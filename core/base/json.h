@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small helpers over jansson. */
+
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <jansson.h>
+
+#include "base/error.h"
+
+DEFINE_CLEANUP (json_t *, json_decref, auto_json)
+#define auto_json CLEANUP (auto_json)
+
+/* Strict: one value, no duplicate keys, no trailing bytes, depth at most 32. */
+int json_parse (const char *bytes, size_t size, json_t **out,
+                struct error **err);
+
+/* Bytes as a JSON string when they are UTF-8 without NUL, else
+ * {"b64": "…"}; NULL becomes null. */
+json_t *json_bytes (const char *bytes, size_t size);
+
+/* A u64: a number up to 2^53, above that a decimal string. */
+json_t *json_u64 (uint64_t value);
+/* The other way: -1 when it is neither. */
+int json_get_u64 (const json_t *value, uint64_t *out);
+
+/* Compact text, keys in insertion order; the caller frees. */
+char *json_text (const json_t *value);
+
+#endif /* BASE_JSON_H */

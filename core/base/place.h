@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where things live: the table of DESIGN 5, decided once at start.
+ *
+ * COFFER_HOME=DIR puts everything below one folder (DIR/providers,
+ * DIR/config, DIR/state, DIR/run).  Environment overrides count only when
+ * AT_SECURE is off.  uid 0 uses the system paths whatever HOME says. */
+
+#ifndef BASE_PLACE_H
+#define BASE_PLACE_H
+
+#include "base/error.h"
+
+struct place {
+  char *shipped;                /* sealed manifests and modules of coffer */
+  char *libexec;                /* worker, init */
+  char *installed;              /* installed providers, one folder each */
+  char *config;                 /* coffer.yaml and providers.d/ */
+  char *state;                  /* state.db, workspaces */
+  char *runtime;                /* sockets, lifelines */
+  int home_override;            /* COFFER_HOME was used */
+};
+
+int place_find (struct place **out, struct error **err);
+void place_free (struct place *place);
+DEFINE_CLEANUP (struct place *, place_free, auto_place)
+#define auto_place CLEANUP (auto_place)
+
+/* Opens a folder of ours, making it (0700) with its missing parents; refuses
+ * one that is a link, belongs to another user than root or the caller, or is
+ * writable by others.  The descriptor is the caller's. */
+int place_open_dir (const char *path, struct error **err);
+
+/* The owner-and-mode rule for anything that is trusted: root's or the
+ * caller's, not writable by group or others (a sticky folder may be).
+ * `what` names it in the message.  E_UNSAFE_FILE. */
+int place_check_trusted (int fd, const char *what, struct error **err);
+
+/* Opens a folder that must be trusted all the way: each component by
+ * descriptor, no links below the first untrusted owner, each passing the
+ * rule above.  O_PATH|O_DIRECTORY. */
+int place_open_trusted_dir (const char *path, struct error **err);
+
+/* Compiled-in paths; the build tree's `coffer` has its own. */
+extern const char place_builtin_shipped[];
+extern const char place_builtin_libexec[];
+extern const char place_builtin_sysconf[];      /* /etc/coffer */
+extern const char place_builtin_localstate[];   /* /var/lib/coffer */
+extern const char place_builtin_run[];          /* /run/coffer */
+
+#endif /* BASE_PLACE_H */

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A strict YAML reader (libyaml) into a small tree, for manifests, operator
+ * files and profiles.  Refused, with line and column: more than one document,
+ * aliases and anchors, tags, duplicate keys, keys that are not plain scalars,
+ * more than YAML_MAX_BYTES, _NODES or _DEPTH, bytes that are not UTF-8. */
+
+#ifndef BASE_YAML_H
+#define BASE_YAML_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define YAML_MAX_BYTES (256 * 1024)
+#define YAML_MAX_NODES 4096
+#define YAML_MAX_DEPTH 16
+
+enum yaml_kind { YAML_SCALAR, YAML_LIST, YAML_MAP };
+
+struct yaml_node {
+  enum yaml_kind kind;
+  size_t line, column;          /* from 1 */
+  char *text;                   /* scalar */
+  int quoted;                   /* scalar: was it in quotes or a block? */
+  size_t count;                 /* list, map */
+  struct yaml_node *items;      /* list: values; map: values, with keys[] */
+  char **keys;
+  struct yaml_node *key_marks;  /* line and column of each key */
+};
+
+/* `name` is the file's name, for messages: "NAME:LINE:COLUMN: what". All
+ * errors are E_MANIFEST or the given number. */
+int yaml_read (const char *bytes, size_t size, const char *name, int number,
+               struct yaml_node **out, struct error **err);
+void yaml_free (struct yaml_node *node);
+DEFINE_CLEANUP (struct yaml_node *, yaml_free, auto_yaml)
+#define auto_yaml CLEANUP (auto_yaml)
+
+/* Where a tree came from, for the typed getters below. */
+struct yaml_source {
+  const char *name;
+  int number;                   /* of the errors it raises */
+};
+
+/* Fails unless `node` is a map whose keys are all in `allowed`
+ * (NULL-terminated); the message names the nearest one. */
+int yaml_check_keys (const struct yaml_source *source,
+                     const struct yaml_node *node, const char *const *allowed,
+                     struct error **err);
+/* The value of KEY, or NULL. */
+const struct yaml_node *yaml_get (const struct yaml_node *map,
+                                  const char *key);
+/* Fails at the node's line and column. */
+int yaml_fail (const struct yaml_source *source, const struct yaml_node *node,
+               struct error **err, const char *fmt, ...)
+  __attribute__ ((format (printf, 4, 5)));
+/* Typed scalars; the key names the field in messages. */
+int yaml_text (const struct yaml_source *source, const struct yaml_node *node,
+               const char *key, char **out, struct error **err);
+int yaml_u64 (const struct yaml_source *source, const struct yaml_node *node,
+              const char *key, uint64_t min, uint64_t max, uint64_t *out,
+              struct error **err);
+int yaml_size (const struct yaml_source *source, const struct yaml_node *node,
+               const char *key, uint64_t *bytes, struct error **err);
+int yaml_duration (const struct yaml_source *source,
+                   const struct yaml_node *node, const char *key,
+                   uint64_t *ms, struct error **err);
+int yaml_flag (const struct yaml_source *source, const struct yaml_node *node,
+               const char *key, int *out, struct error **err);
+/* A list of scalars as a NULL-terminated vector that the caller frees with
+ * yaml_free_texts. */
+int yaml_texts (const struct yaml_source *source,
+                const struct yaml_node *node, const char *key, char ***out,
+                struct error **err);
+void yaml_free_texts (char **texts);
+
+#endif /* BASE_YAML_H */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A provider's manifest: what it is, which bytes it is, what it claims, what
+ * it may do.  coffer-manifest(5) is the manual of every key. */
+
+#ifndef PROVIDER_MANIFEST_H
+#define PROVIDER_MANIFEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "base/yaml.h"
+
+struct manifest_module {
+  char *arch;                   /* x86_64, aarch64: uname's machine */
+  char *file;                   /* a name in the manifest's folder */
+  char sha256[SHA256_HEX_SIZE]; /* "" : not sealed */
+};
+
+struct manifest_file {
+  char *name;                   /* a name in the manifest's folder */
+  char sha256[SHA256_HEX_SIZE];
+};
+
+enum manifest_config_type {
+  CONFIG_TEXT, CONFIG_SECRET, CONFIG_URL, CONFIG_SIZE, CONFIG_DURATION,
+  CONFIG_NUMBER, CONFIG_FLAG, CONFIG_PATH
+};
+
+struct manifest_config {
+  char *key;                    /* [a-z][a-z0-9_]{0,31} */
+  enum manifest_config_type type;
+  int required;
+  char *env;                    /* variable that it may come from, or NULL */
+  char *default_value;          /* text form, or NULL */
+  char *help;
+};
+
+/* `permissions`: each word's meaning is in coffer-manifest(5). */
+struct manifest_permissions {
+  char **connect;               /* config, NAME:PORT, *.NAME:PORT, unix:PATH */
+  char **read, **write, **exec; /* absolute paths; exec: or the word any */
+  int exec_any;
+  int namespaces;               /* clone, unshare, setns, mount, pivot_root */
+  int cgroup;                   /* write below the caller's own cgroup */
+};
+
+struct manifest_limits {        /* of the worker; 0: the default */
+  uint64_t memory_bytes;
+  uint64_t files;
+  uint64_t processes;
+  uint64_t calls;               /* at once */
+};
+
+struct manifest {
+  char *path;                   /* where it was read from */
+  char sha256[SHA256_HEX_SIZE]; /* of the manifest's own bytes */
+  char *id, *summary, *version, *license, *homepage;
+  size_t n_modules, n_files, n_config;
+  struct manifest_module *modules;
+  struct manifest_file *files;
+  struct manifest_config *config;
+  uint16_t contract_major, contract_minor;
+  int threads;                  /* enum coffer_threads */
+  char **capabilities;          /* NULL-terminated, all known words */
+  char *isolation_kind;         /* none, namespaces, container, vm, remote-vm */
+  int host_kernel_shared;
+  struct manifest_permissions permissions;
+  struct manifest_limits limits;
+};
+
+/* Parses bytes; `path` is for messages. */
+int manifest_parse (const char *bytes, size_t size, const char *path,
+                    struct manifest **out, struct error **err);
+/* Opens NAME in the folder `dir`, checks owner and mode, parses. */
+int manifest_load (int dir, const char *name, const char *shown_path,
+                   struct manifest **out, struct error **err);
+void manifest_free (struct manifest *manifest);
+DEFINE_CLEANUP (struct manifest *, manifest_free, auto_manifest)
+#define auto_manifest CLEANUP (auto_manifest)
+
+/* The module for this machine's architecture: E_MODULE when there is none. */
+int manifest_module (const struct manifest *manifest,
+                     const struct manifest_module **out, struct error **err);
+int manifest_claims (const struct manifest *manifest, const char *capability);
+
+#endif /* PROVIDER_MANIFEST_H */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which providers there are, where they come from, and what the operator says
+ * about them.  Reading the registry runs nothing of any provider. */
+
+#ifndef PROVIDER_REGISTRY_H
+#define PROVIDER_REGISTRY_H
+
+#include <jansson.h>
+
+#include "base/error.h"
+#include "base/place.h"
+#include "provider/manifest.h"
+
+enum registry_trust { TRUST_PACKAGED, TRUST_LOCAL, TRUST_PINNED, TRUST_SIGNED,
+                      TRUST_DROPPED };
+enum registry_state {
+  PROVIDER_ENABLED,
+  PROVIDER_DISABLED,            /* by the operator */
+  PROVIDER_QUARANTINED,         /* dropped in by hand and not yet enabled */
+  PROVIDER_BROKEN               /* see .error */
+};
+
+/* One configuration value with its origin. */
+struct registry_config {
+  char *key;
+  char *value;                  /* resolved lazily for secrets: may be NULL */
+  char *origin;                 /* default, config, env:NAME, file:PATH, … */
+  int secret;
+};
+
+struct registry_entry {
+  char *id;
+  enum registry_trust trust;
+  enum registry_state state;
+  char *dir;                    /* the manifest's folder */
+  int dir_fd;                   /* it, opened and checked; -1 when broken */
+  struct manifest *manifest;    /* with the operator's narrowing applied */
+  struct error *error;          /* why it is broken */
+  size_t n_config;
+  struct registry_config *config;
+  int allow_degraded;           /* worker.allow_degraded */
+  char *override_path;          /* providers.d/ID.yaml when there is one */
+};
+
+struct registry {
+  size_t count;
+  struct registry_entry *entries;       /* sorted by id */
+  char *default_provider;
+  const char *default_source;   /* builtin, system, user */
+  const struct place *place;
+};
+
+/* All providers.  A broken one has state BROKEN and never stops others. */
+int registry_load (const struct place *place, struct registry **out,
+                   struct error **err);
+/* Only the one named: what `run` uses, without touching the others. */
+int registry_load_one (const struct place *place, const char *id,
+                       struct registry **out, struct error **err);
+void registry_free (struct registry *registry);
+DEFINE_CLEANUP (struct registry *, registry_free, auto_registry)
+#define auto_registry CLEANUP (auto_registry)
+
+/* E_UNKNOWN_PROVIDER (naming the nearest), E_PROVIDER_DISABLED, or the
+ * entry's own error when it is broken. */
+int registry_find (const struct registry *registry, const char *id,
+                   const struct registry_entry **out, struct error **err);
+
+/* "KEY=VALUE" for open, with secrets read from where they live now.  The
+ * caller frees with yaml_free_texts, which also wipes. */
+int registry_resolve_config (const struct registry_entry *entry, char ***out,
+                             char ***secrets, struct error **err);
+
+/* The file checks of doctor and verify: [{"check","ok","detail","remedy"}]. */
+json_t *registry_check (const struct registry_entry *entry);
+
+const char *registry_trust_name (enum registry_trust trust);
+const char *registry_state_name (enum registry_state state);
+
+#endif /* PROVIDER_REGISTRY_H */

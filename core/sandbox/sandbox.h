@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sandboxes as a user knows them: records, life cycle, commands, files.
+ *
+ * Every function works on a `struct host`: the records, the registry and the
+ * providers opened so far.  The intent row is written before a provider is
+ * asked, so that whatever happens the next start finds, adopts or removes
+ * what was begun (host_sweep).  Without a writable state folder a host has no
+ * records: only `run` works then, held by its lifeline. */
+
+#ifndef SANDBOX_SANDBOX_H
+#define SANDBOX_SANDBOX_H
+
+#include "base/place.h"
+#include "provider/provider.h"
+#include "provider/registry.h"
+
+#define SANDBOX_ID_SIZE 30      /* "sb-" + 26 characters + NUL */
+
+enum sandbox_state { SANDBOX_CREATING, SANDBOX_RUNNING, SANDBOX_PAUSED,
+                     SANDBOX_STOPPING, SANDBOX_GONE, SANDBOX_LOST };
+
+/* One mount that the caller asked for. */
+struct sandbox_mount {
+  char *source;
+  char *target;
+  int writable;
+};
+
+/* What the caller asks for.  Zeroed: all defaults.  `asked_*` say that a value
+ * is the caller's own, so that an unclaimed capability is refused rather than
+ * listed as not applied. */
+struct sandbox_request {
+  const char *provider;         /* NULL: the default */
+  const char *template_name, *image, *profile, *workdir, *user, *network;
+  const char *const *env;       /* NAME=VALUE */
+  const char *const *allow, *const *ports, *const *metadata;
+  size_t n_mounts;
+  struct sandbox_mount *mounts;
+  uint64_t memory_bytes, disk_bytes, inodes, ttl_ms;
+  uint32_t cpu_millis, pids;
+  int asked_ttl;
+  int ephemeral;                /* dies with this process */
+  int single_exec;
+};
+
+struct sandbox_record {
+  char id[SANDBOX_ID_SIZE];
+  char *provider, *native_id, *tenant, *spec /* JSON, names only for env */;
+  enum sandbox_state state;
+  int64_t created_ns, expires_ns;       /* since the epoch; 0: not known */
+  uint64_t generation;
+  int64_t owner_pid;            /* ephemeral: whose lifeline it hangs on */
+  int64_t owner_start;          /* its start time, against reused pids */
+};
+void sandbox_record_free (struct sandbox_record *record);
+DEFINE_CLEANUP (struct sandbox_record *, sandbox_record_free,
+                auto_sandbox_record)
+#define auto_sandbox_record CLEANUP (auto_sandbox_record)
+
+const char *sandbox_state_name (enum sandbox_state state);
+/* Time-ordered: 48 bits of milliseconds and 82 random bits, in lower-case
+ * Crockford-like base32.  Ids made later sort later. */
+int sandbox_id_new (char out[SANDBOX_ID_SIZE], struct error **err);
+int sandbox_id_valid (const char *id);
+
+/* ---- the host ----------------------------------------------------------- */
+
+struct host;
+enum host_flag {
+  HOST_RECORDS_OPTIONAL = 1,    /* `run`: go on without records */
+  HOST_IN_PROCESS = 2           /* shipped providers in this process */
+};
+int host_open (const struct place *place, unsigned flags, struct host **out,
+               struct error **err);
+void host_close (struct host *host);
+DEFINE_CLEANUP (struct host *, host_close, auto_host)
+#define auto_host CLEANUP (auto_host)
+int host_has_records (const struct host *host);
+/* The provider's registry entry and its opened instance (opened once). */
+int host_provider (struct host *host, const char *id, struct provider **out,
+                   struct error **err);
+/* Finds what earlier processes left: rows of dead owners, creations that never
+ * finished, sandboxes that are gone.  Cheap when there is nothing. */
+int host_sweep (struct host *host, struct error **err);
+
+/* ---- life cycle --------------------------------------------------------- */
+
+int sandbox_create (struct host *host, const struct sandbox_request *request,
+                    const struct provider_call *call,
+                    struct sandbox_record **out, json_t **applied,
+                    struct error **err);
+/* Fresh from the provider and the record: the JSON that info prints. */
+int sandbox_info (struct host *host, const char *id,
+                  const struct provider_call *call, json_t **out,
+                  struct error **err);
+int sandbox_list (struct host *host, json_t **out, struct error **err);
+/* already_gone: nobody knew it; that is success. provider NULL: from the
+ * record; without one every enabled provider is asked. */
+int sandbox_kill (struct host *host, const char *provider, const char *id,
+                  const struct provider_call *call, int *already_gone,
+                  struct error **err);
+int sandbox_extend (struct host *host, const char *id, uint64_t ttl_ms,
+                    const struct provider_call *call, json_t **out,
+                    struct error **err);
+/* Kills what has expired or is asked for, drops rows of what is gone. */
+int sandbox_prune (struct host *host, json_t **out, struct error **err);
+
+/* ---- commands ----------------------------------------------------------- */
+
+/* Where a stream of a command goes: given on as it comes, and counted. */
+struct exec_streams {
+  int in;                       /* read from here; -1: /dev/null */
+  int out, err;                 /* written here; -1: dropped */
+  int tty;                      /* a terminal of ours is relayed, raw */
+  /* Called with bytes instead of writing them, when set (--json). */
+  void (*output) (void *data, int stream, const char *bytes, size_t size);
+  void *data;
+};
+
+struct exec_request {
+  const char *const *argv, *const *env;
+  const char *cwd, *user;
+  uint64_t timeout_ms;
+  int background;
+  uint32_t rows, columns;
+};
+
+struct exec_result {
+  char *exec;
+  int code;                     /* exit code; -1 with a signal */
+  int signal;
+  int timed_out, oom;
+  char **limits_hit;
+  uint64_t duration_us, cpu_us, out_bytes, err_bytes;
+  char *failure;                /* never ran: why */
+  int failure_errno;
+};
+void exec_result_fini (struct exec_result *result);
+/* 0 to 255 as a shell would: code, 128+signal, 124, 125, 126, 127. */
+int exec_exit_status (const struct exec_result *result);
+
+/* Starts a command and relays its streams until it ends.  in: what is read
+ * from streams->in goes through a pipe that the host made. */
+int sandbox_exec (struct host *host, const char *id,
+                  const struct exec_request *request,
+                  const struct exec_streams *streams, int cancel_fd,
+                  struct exec_result *result, struct error **err);
+
+/* ---- files -------------------------------------------------------------- */
+
+/* Copies a local descriptor into the sandbox or back.  Length and SHA-256 of
+ * both sides are compared before success: the sandbox's side by reading it
+ * back through the provider.  E_FILE_MISMATCH, and what was written is
+ * removed. */
+int sandbox_upload (struct host *host, const char *id, int local,
+                    const char *path, uint32_t mode, int parents,
+                    const struct provider_call *call, json_t **out,
+                    struct error **err);
+int sandbox_download (struct host *host, const char *id, const char *path,
+                      int local, const struct provider_call *call,
+                      json_t **out, struct error **err);
+int sandbox_ls (struct host *host, const char *id, const char *path,
+                uint32_t depth, const struct provider_call *call,
+                json_t **out, struct error **err);
+
+#endif /* SANDBOX_SANDBOX_H */

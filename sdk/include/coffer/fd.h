@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* File descriptors: what providers and the host share.
+ *
+ * Unless said otherwise a function returns 0 or more on success and -1 with
+ * errno set.  Every descriptor is close-on-exec from birth.  Nothing here
+ * keeps state: all of it may be called from any thread, each descriptor from
+ * one at a time.  Part of libcoffer-provider.a. */
+
+#ifndef COFFER_FD_H
+#define COFFER_FD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Closes *fd when it is not -1, and sets it to -1.  Keeps errno. */
+void coffer_fd_close (int *fd);
+
+/* `coffer_autoclose int fd = -1;` closes at the end of the scope. */
+#define coffer_autoclose __attribute__ ((cleanup (coffer_fd_close)))
+
+/* Hands the descriptor to the caller: returns *fd and sets it to -1. */
+int coffer_fd_steal (int *fd);
+
+/* All of `size` bytes, over EINTR and short transfers.  Read returns fewer at
+ * the end of file. */
+ssize_t coffer_read_all (int fd, void *buffer, size_t size);
+ssize_t coffer_write_all (int fd, const void *buffer, size_t size);
+
+/* The whole rest of `fd` in fresh memory, NUL-terminated beyond *size.
+ * More than `limit` bytes: EFBIG, nothing is kept.  The caller frees. */
+int coffer_read_whole (int fd, size_t limit, char **out, size_t *size);
+
+/* A sealed memory file with these bytes, at offset 0, not executable.
+ * `name` is for people (seen in /proc/PID/fd). */
+int coffer_memfd_sealed (const char *name, const void *bytes, size_t size);
+
+/* Waits until `fd` has `events` (poll's), `cancel_fd` is readable or
+ * CLOCK_MONOTONIC reaches deadline_ns.  1: ready; 0 with errno ECANCELED or
+ * ETIMEDOUT; -1: error.  cancel_fd -1: none. */
+int coffer_wait_fd (int fd, short events, int64_t deadline_ns, int cancel_fd);
+
+/* Copies from one descriptor to another until the end of file, counting.
+ * `limit` 0: no limit; reaching it is not an error.  Uses splice where both
+ * ends allow it. */
+int coffer_copy (int from, int to, uint64_t limit, int64_t deadline_ns,
+                 int cancel_fd, uint64_t *copied);
+
+/* Nanoseconds of CLOCK_MONOTONIC, CLOCK_BOOTTIME and CLOCK_REALTIME. */
+int64_t coffer_now_ns (void);
+int64_t coffer_boottime_ns (void);
+int64_t coffer_realtime_ns (void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* COFFER_FD_H */

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The contract's file operations over a folder that this process can reach by
+ * descriptor.  A provider resolves the sandbox to a root descriptor and calls
+ * these; they emit file_stat, keep the call's deadline and cancel fd, and
+ * return a contract code after coffer_fail.  They do not change credentials:
+ * a caller that is root sets its fsuid and fsgid to the sandbox's user first.
+ * Part of libcoffer-provider.a. */
+
+#ifndef COFFER_FILES_H
+#define COFFER_FILES_H
+
+#include <coffer/provider.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int32_t coffer_files_read (struct coffer_call *call, int root,
+                           const char *path, int32_t out,
+                           const struct coffer_file_read_opts *opts);
+int32_t coffer_files_write (struct coffer_call *call, int root,
+                            const char *path, int32_t in,
+                            const struct coffer_file_write_opts *opts);
+int32_t coffer_files_stat (struct coffer_call *call, int root,
+                           const char *path);
+int32_t coffer_files_list (struct coffer_call *call, int root,
+                           const char *path,
+                           const struct coffer_file_list_opts *opts);
+int32_t coffer_files_mkdir (struct coffer_call *call, int root,
+                            const char *path,
+                            const struct coffer_file_mkdir_opts *opts);
+int32_t coffer_files_remove (struct coffer_call *call, int root,
+                             const char *path,
+                             const struct coffer_file_remove_opts *opts);
+int32_t coffer_files_rename (struct coffer_call *call, int root,
+                             const char *from, const char *to);
+
+/* Maps errno to a contract code: ENOENT is NOT_FOUND, EACCES DENIED, ENOSPC
+ * LIMIT, ELOOP and EXDEV DENIED, ... */
+int32_t coffer_code_from_errno (int sys_errno);
+
+/* coffer_fail with "WHAT: strerror"; returns the code for sys_errno. */
+int32_t coffer_fail_errno (struct coffer_call *call, int sys_errno,
+                           const char *what);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* COFFER_FILES_H */
