@@ -47,6 +47,9 @@ struct registry {
   struct registry_entry *entries;       /* sorted by id */
   char *default_provider;
   const char *default_source;   /* builtin, system, user */
+  /* coffer.yaml `accept`: protecting defaults the operator does without, by
+   * their capability word; NULL-terminated, NULL: none. */
+  char **accept;
   const struct place *place;
 };
 

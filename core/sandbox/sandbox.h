@@ -41,6 +41,9 @@ struct sandbox_request {
   int asked_ttl;
   int ephemeral;                /* dies with this process */
   int single_exec;
+  /* Protecting defaults that the caller does without, by their capability
+   * word ("limit.memory"); the operator's list is the registry's `accept`. */
+  const char *const *accept;
 };
 
 struct sandbox_record {
@@ -102,8 +105,21 @@ int sandbox_kill (struct host *host, const char *provider, const char *id,
 int sandbox_extend (struct host *host, const char *id, uint64_t ttl_ms,
                     const struct provider_call *call, json_t **out,
                     struct error **err);
-/* Kills what has expired or is asked for, drops rows of what is gone. */
+/* Kills what has expired, drops rows of what is gone, tries again what could
+ * not be cleaned before: {"killed": [id], "dropped": [id], "kept": [{"id",
+ * "reason"}]}. */
 int sandbox_prune (struct host *host, json_t **out, struct error **err);
+
+/* ---- signals ------------------------------------------------------------ */
+
+/* Catches SIGINT, SIGTERM, SIGHUP and SIGQUIT, and keeps SIGPIPE from ending
+ * the process, with handlers (which a program that is executed does not
+ * inherit).  Returns a descriptor that becomes readable once one of the first
+ * four has come and stays so: give it as cancel_fd to calls and to
+ * sandbox_exec.  It belongs to this module; calling again returns the same.
+ * A caller that was ended by it exits with 128 + sandbox_signal_caught. */
+int sandbox_signals_catch (struct error **err);
+int sandbox_signal_caught (void);       /* 0: none so far */
 
 /* ---- commands ----------------------------------------------------------- */
 
@@ -140,7 +156,12 @@ void exec_result_fini (struct exec_result *result);
 int exec_exit_status (const struct exec_result *result);
 
 /* Starts a command and relays its streams until it ends.  in: what is read
- * from streams->in goes through a pipe that the host made. */
+ * from streams->in goes through a pipe that the host made.  A reader of
+ * streams->out that is gone ends the command as in a shell: its next write
+ * gets SIGPIPE.  tty: streams->in is put into raw mode and always restored;
+ * the new size after SIGWINCH is given on.  background: returns once the
+ * command runs, with result->exec.  cancel_fd readable: an ephemeral sandbox
+ * is killed, in another one the command is signalled; E_EXEC_CANCELLED. */
 int sandbox_exec (struct host *host, const char *id,
                   const struct exec_request *request,
                   const struct exec_streams *streams, int cancel_fd,
