@@ -48,7 +48,8 @@ struct error {
   int number;                   /* enum error_number */
   int sys_errno;                /* 0: none */
   enum error_retryable retryable;
-  char *message;                /* one line, no secrets, no trailing period */
+  char *message;                /* one line, no secrets, no trailing period;
+                                 * read it with error_message */
   char *hint;                   /* what to do next, or NULL */
   json_t *details;              /* an object, or NULL */
 };
@@ -73,6 +74,11 @@ void error_free (struct error *err);
 
 /* Moves an error to the caller; frees what was there. Returns -1. */
 int error_move (struct error **err, struct error *take_from);
+
+/* The message of any error, also of one made when memory was out. */
+const char *error_message (const struct error *err);
+/* The hint, else the table's next step, else NULL. */
+const char *error_next_step (const struct error *err);
 
 /* The table row, or NULL for a number that is not in it. */
 const struct error_info *error_lookup (int number);

@@ -11,7 +11,8 @@
 DEFINE_CLEANUP (json_t *, json_decref, auto_json)
 #define auto_json CLEANUP (auto_json)
 
-/* Strict: one value, no duplicate keys, no trailing bytes, depth at most 32. */
+/* Strict: one value, no duplicate keys, no trailing bytes, no \u0000,
+ * depth at most 32. */
 int json_parse (const char *bytes, size_t size, json_t **out,
                 struct error **err);
 

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small helpers over jansson. */
+
+#include <config.h>
+
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define JSON_MAX_DEPTH 32
+#define JSON_EXACT_MAX ((uint64_t) 1 << 53)
+
+/* jansson's own bound on depth is 2048 levels of recursion; this one is
+ * counted on the text, before it recurses at all. */
+static int
+depth_fits (const char *bytes, size_t size)
+{
+  size_t depth = 0;
+  int in_string = 0;
+
+  for (size_t i = 0; i < size; i++) {
+    char c = bytes[i];
+
+    if (in_string) {
+      if (c == '\\')
+        i++;
+      else if (c == '"')
+        in_string = 0;
+    } else if (c == '"')
+      in_string = 1;
+    else if ((c == '[' || c == '{') && ++depth > JSON_MAX_DEPTH)
+      return 0;
+    else if ((c == ']' || c == '}') && depth)
+      depth--;
+  }
+  return 1;
+}
+
+int
+json_parse (const char *bytes, size_t size, json_t **out, struct error **err)
+{
+  json_error_t where;
+  json_t *value;
+
+  if (!depth_fits (bytes, size))
+    return error_set (err, E_INVALID, 0, "JSON is nested deeper than %d",
+                      JSON_MAX_DEPTH);
+  value = json_loadb (bytes, size,
+                      JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &where);
+  if (!value)
+    return error_set (err, E_INVALID, 0, "not JSON: line %d, column %d: %s",
+                      where.line, where.column, where.text);
+  *out = value;
+  return 0;
+}
+
+json_t *
+json_bytes (const char *bytes, size_t size)
+{
+  auto_free char *coded = NULL;
+
+  if (!bytes)
+    return json_null ();
+  if (!memchr (bytes, '\0', size) && text_is_utf8 (bytes, size))
+    return json_stringn_nocheck (bytes, size);
+  coded = text_base64_encode (bytes, size);
+  return coded ? json_pack ("{s:s}", "b64", coded) : NULL;
+}
+
+json_t *
+json_u64 (uint64_t value)
+{
+  char digits[24];
+
+  if (value <= JSON_EXACT_MAX)
+    return json_integer ((json_int_t) value);
+  snprintf (digits, sizeof digits, "%" PRIu64, value);
+  return json_string (digits);
+}
+
+int
+json_get_u64 (const json_t *value, uint64_t *out)
+{
+  if (json_is_integer (value) && json_integer_value (value) >= 0) {
+    *out = (uint64_t) json_integer_value (value);
+    return 0;
+  }
+  if (json_is_string (value)
+      && strlen (json_string_value (value)) == json_string_length (value))
+    return text_parse_u64 (json_string_value (value), 0, UINT64_MAX, out);
+  return -1;
+}
+
+char *
+json_text (const json_t *value)
+{
+  return json_dumps (value, JSON_COMPACT | JSON_ENCODE_ANY);
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where things live, decided from the caller's uid and environment, and how
+ * our folders are opened: component by component, by descriptor, each checked
+ * before the next is looked up in it. */
+
+#include <config.h>
+
+#include "base/place.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "base/text.h"
+
+#define LINKS_MAX 20
+
+/* ---- the table ---------------------------------------------------------- */
+
+/* A variable that counts: not empty, and not in a program with raised
+ * rights. */
+static const char *
+variable (const char *name)
+{
+  const char *value = getauxval (AT_SECURE) ? NULL : getenv (name);
+
+  return value && *value ? value : NULL;
+}
+
+/* VARIABLE/coffer, else HOME/FALLBACK/coffer.  A relative path in a variable
+ * is ignored, as the XDG rules want. */
+static char *
+user_path (const char *name, const char *home, const char *fallback)
+{
+  const char *base = variable (name);
+
+  if (base && base[0] == '/')
+    return text_printf ("%s/coffer", base);
+  return text_printf ("%s/%s/coffer", home, fallback);
+}
+
+static char *
+home_folder (void)
+{
+  const char *home = variable ("HOME");
+  const struct passwd *entry;
+
+  if (home && home[0] == '/')
+    return strdup (home);
+  entry = getpwuid (geteuid ());
+  return strdup (entry && entry->pw_dir[0] == '/' ? entry->pw_dir
+                 : "/nonexistent");
+}
+
+/* $XDG_RUNTIME_DIR only when it is really the caller's: `su` hands on the
+ * other user's. */
+static char *
+user_runtime (void)
+{
+  const char *base = variable ("XDG_RUNTIME_DIR");
+  struct stat st;
+
+  if (base && base[0] == '/' && stat (base, &st) == 0
+      && st.st_uid == geteuid () && !(st.st_mode & (S_IWGRP | S_IWOTH)))
+    return text_printf ("%s/coffer", base);
+  return text_printf ("/tmp/coffer-%u", (unsigned) geteuid ());
+}
+
+static int
+find_under (struct place *place, const char *home, struct error **err)
+{
+  if (home[0] != '/')
+    return error_set (err, E_CONFIG, 0,
+                      "COFFER_HOME is not an absolute path: %s", home);
+  place->home_override = 1;
+  place->installed = text_printf ("%s/providers", home);
+  place->config = text_printf ("%s/config", home);
+  place->state = text_printf ("%s/state", home);
+  place->runtime = text_printf ("%s/run", home);
+  return 0;
+}
+
+static void
+find_system (struct place *place)
+{
+  place->installed = text_printf ("%s/providers", place_builtin_localstate);
+  place->config = strdup (place_builtin_sysconf);
+  place->state = strdup (place_builtin_localstate);
+  place->runtime = strdup (place_builtin_run);
+}
+
+static void
+find_user (struct place *place)
+{
+  auto_free char *home = home_folder ();
+  auto_free char *data = NULL;
+
+  if (!home)
+    return;
+  data = user_path ("XDG_DATA_HOME", home, ".local/share");
+  place->installed = data ? text_printf ("%s/providers", data) : NULL;
+  place->config = user_path ("XDG_CONFIG_HOME", home, ".config");
+  place->state = user_path ("XDG_STATE_HOME", home, ".local/state");
+  place->runtime = user_runtime ();
+}
+
+int
+place_find (struct place **out, struct error **err)
+{
+  auto_place struct place *place = calloc (1, sizeof *place);
+  const char *home = variable ("COFFER_HOME");
+
+  if (!place)
+    return error_set (err, E_NO_MEMORY, 0, "finding the folders of coffer");
+  place->shipped = strdup (place_builtin_shipped);
+  place->libexec = strdup (place_builtin_libexec);
+  if (home) {
+    if (find_under (place, home, err) < 0)
+      return -1;
+  } else if (geteuid () == 0)
+    find_system (place);
+  else
+    find_user (place);
+  if (!place->shipped || !place->libexec || !place->installed
+      || !place->config || !place->state || !place->runtime)
+    return error_set (err, E_NO_MEMORY, 0, "finding the folders of coffer");
+  *out = steal (place);
+  return 0;
+}
+
+void
+place_free (struct place *place)
+{
+  if (!place)
+    return;
+  free (place->shipped);
+  free (place->libexec);
+  free (place->installed);
+  free (place->config);
+  free (place->state);
+  free (place->runtime);
+  free (place);
+}
+
+/* ---- the owner-and-mode rule -------------------------------------------- */
+
+static int
+owner_is_trusted (const struct stat *st)
+{
+  return st->st_uid == 0 || st->st_uid == geteuid ();
+}
+
+/* A group of one, named after its user: what Ubuntu gives each user along with
+ * a umask of 002, so that every folder of theirs is writable by it. */
+static int
+group_is_private (const struct stat *st)
+{
+  const struct passwd *user;
+  const struct group *group;
+  int result = 0;
+
+  if (st->st_uid == 0 || st->st_gid != getegid ())
+    return 0;
+  user = getpwuid (st->st_uid);
+  group = user ? getgrgid (st->st_gid) : NULL;
+  if (group && user->pw_gid == st->st_gid
+      && strcmp (user->pw_name, group->gr_name) == 0)
+    result = !group->gr_mem[0]
+             || (strcmp (group->gr_mem[0], user->pw_name) == 0
+                 && !group->gr_mem[1]);
+  return result;
+}
+
+static int
+mode_is_trusted (const struct stat *st)
+{
+  if (S_ISDIR (st->st_mode) && (st->st_mode & S_ISVTX))
+    return 1;
+  if (st->st_mode & S_IWOTH)
+    return 0;
+  return !(st->st_mode & S_IWGRP) || group_is_private (st);
+}
+
+static int
+check_stat (const struct stat *st, const char *what, struct error **err)
+{
+  if (!owner_is_trusted (st))
+    return error_set (err, E_UNSAFE_FILE, 0,
+                      "%s belongs to uid %u, neither root nor the caller",
+                      what, (unsigned) st->st_uid);
+  if (!S_ISLNK (st->st_mode) && !mode_is_trusted (st))
+    return error_set (err, E_UNSAFE_FILE, 0,
+                      "%s is writable by others (mode %04o)", what,
+                      (unsigned) st->st_mode & 07777);
+  return 0;
+}
+
+int
+place_check_trusted (int fd, const char *what, struct error **err)
+{
+  struct stat st;
+
+  if (fstat (fd, &st) < 0)
+    return error_set (err, E_IO, errno, "stat %s", what);
+  if (S_ISLNK (st.st_mode))
+    return error_set (err, E_UNSAFE_FILE, 0, "%s is a symbolic link", what);
+  return check_stat (&st, what, err);
+}
+
+/* ---- opening ------------------------------------------------------------ */
+
+/* A walk from "/": the folder reached, and what is left of the path. */
+struct walk {
+  const char *shown;            /* the whole path, for messages */
+  int dir;
+  char *rest;
+  unsigned links;
+  int make;                     /* make missing folders */
+  int last_link;                /* may the last component be a link? */
+};
+
+static int
+walk_enter (struct walk *walk, int *take_fd, struct error **err)
+{
+  if (place_check_trusted (*take_fd, walk->shown, err) < 0)
+    return -1;
+  coffer_fd_close (&walk->dir);
+  walk->dir = coffer_fd_steal (take_fd);
+  return 0;
+}
+
+static int
+walk_root (struct walk *walk, struct error **err)
+{
+  coffer_autoclose int fd = open ("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+  if (fd < 0)
+    return error_set (err, E_IO, errno, "open /");
+  return walk_enter (walk, &fd, err);
+}
+
+/* A link stands in a folder that passed the rule; when root or the caller made
+ * it, it says what they wanted.  Its target goes before the rest. */
+static int
+walk_link (struct walk *walk, int fd, const char *rest, struct error **err)
+{
+  char target[PATH_MAX];
+  struct stat st;
+  ssize_t n;
+  char *joined;
+
+  if (fstat (fd, &st) < 0)
+    return error_set (err, E_IO, errno, "stat %s", walk->shown);
+  if (check_stat (&st, "a link in the path", err) < 0)
+    return error_wrap (err, "%s", walk->shown);
+  n = readlinkat (fd, "", target, sizeof target - 1);
+  if (n < 0)
+    return error_set (err, E_IO, errno, "readlink %s", walk->shown);
+  target[n] = '\0';
+  if (++walk->links > LINKS_MAX)
+    return error_set (err, E_UNSAFE_FILE, ELOOP, "%s", walk->shown);
+  joined = text_printf ("%s/%s", target, rest);
+  if (!joined)
+    return error_set (err, E_NO_MEMORY, 0, "open %s", walk->shown);
+  free (walk->rest);
+  walk->rest = joined;
+  return target[0] == '/' ? walk_root (walk, err) : 0;
+}
+
+static int
+walk_open (struct walk *walk, const char *name, struct error **err)
+{
+  const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  int fd = openat (walk->dir, name, flags);
+
+  if (fd < 0 && errno == ENOENT && walk->make) {
+    if (mkdirat (walk->dir, name, 0700) < 0 && errno != EEXIST)
+      return error_set (err, E_IO, errno, "make the folder %s", walk->shown);
+    fd = openat (walk->dir, name, flags);
+  }
+  if (fd < 0)
+    return error_set (err, errno == ENOENT ? E_NOT_FOUND : E_IO, errno,
+                      "open %s", walk->shown);
+  return fd;
+}
+
+/* Takes one component off the rest and goes into it. */
+static int
+walk_step (struct walk *walk, struct error **err)
+{
+  char *name = walk->rest + strspn (walk->rest, "/");
+  size_t length = strcspn (name, "/");
+  char *rest = name + length;
+  coffer_autoclose int fd = -1;
+  struct stat st;
+
+  rest += strspn (rest, "/");
+  name[length] = '\0';
+  fd = walk_open (walk, name, err);
+  if (fd < 0)
+    return -1;
+  if (fstat (fd, &st) < 0)
+    return error_set (err, E_IO, errno, "stat %s", walk->shown);
+  if (S_ISLNK (st.st_mode)) {
+    if (!*rest && !walk->last_link)
+      return error_set (err, E_UNSAFE_FILE, 0, "%s is a symbolic link",
+                        walk->shown);
+    return walk_link (walk, fd, rest, err);
+  }
+  if (!S_ISDIR (st.st_mode))
+    return error_set (err, E_UNSAFE_FILE, ENOTDIR, "%s", walk->shown);
+  if (walk_enter (walk, &fd, err) < 0)
+    return -1;
+  memmove (walk->rest, rest, strlen (rest) + 1);
+  return 0;
+}
+
+static int
+walk_run (struct walk *walk, struct error **err)
+{
+  if (walk->shown[0] != '/')
+    return error_set (err, E_INVALID, 0, "not an absolute path: %s",
+                      walk->shown);
+  walk->rest = strdup (walk->shown);
+  if (!walk->rest)
+    return error_set (err, E_NO_MEMORY, 0, "open %s", walk->shown);
+  if (walk_root (walk, err) < 0)
+    return -1;
+  while (walk->rest[strspn (walk->rest, "/")]) {
+    if (walk_step (walk, err) < 0)
+      return -1;
+  }
+  return 0;
+}
+
+static void
+walk_fini (struct walk *walk)
+{
+  coffer_fd_close (&walk->dir);
+  free (walk->rest);
+}
+
+int
+place_open_trusted_dir (const char *path, struct error **err)
+{
+  __attribute__ ((cleanup (walk_fini))) struct walk walk
+    = { .shown = path, .dir = -1, .last_link = 1 };
+
+  if (walk_run (&walk, err) < 0)
+    return -1;
+  return coffer_fd_steal (&walk.dir);
+}
+
+int
+place_open_dir (const char *path, struct error **err)
+{
+  __attribute__ ((cleanup (walk_fini))) struct walk walk
+    = { .shown = path, .dir = -1, .make = 1 };
+  int fd;
+
+  if (walk_run (&walk, err) < 0)
+    return -1;
+  fd = openat (walk.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0)
+    return error_set (err, E_IO, errno, "open %s", path);
+  return fd;
+}
