@@ -49,6 +49,7 @@ struct contract_field {
   const struct contract_record *record; /* REC and RECV */
   uint32_t offset;
   uint16_t since;
+  uint16_t optional;            /* an argument that may be NULL */
 };
 
 struct contract_record {
@@ -99,6 +100,13 @@ enum error_retryable contract_code_retryable (int32_t code);
 const char *const *contract_capabilities (void);
 const char *contract_type_name (enum contract_type type);
 
+/* Does a module of this version fit a host of this contract?  The major must
+ * be the same; the host's minor at least `least`; within major 0 the minor
+ * must be the same.  E_CONTRACT_VERSION. */
+int contract_check_version (const struct contract *contract, uint16_t major,
+                            uint16_t minor, uint16_t least,
+                            struct error **err);
+
 /* Call interfaces for one module: libffi's, for the operations that exist at
  * the minor it was built for. */
 struct contract_calls;
@@ -107,7 +115,9 @@ int contract_calls_new (const struct contract *contract, uint16_t minor,
 void contract_calls_free (struct contract_calls *calls);
 /* Calls through the vtable: values are n_args arguments and then opts
  * (values[n_args].rec, NULL: defaults).  UNSUPPORTED when the slot is NULL,
- * beyond the vtable's size, or of a later minor.  Allocates nothing. */
+ * beyond the vtable's size, or of a later minor, or when a field of a later
+ * minor than the module's has another value than the default.  INVALID when an
+ * argument that must be given is NULL.  Allocates nothing; code as returned. */
 int32_t contract_invoke (const struct contract_calls *calls,
                          const struct contract_op *op,
                          const struct coffer_operations *vtable,
@@ -136,9 +146,12 @@ int contract_encode_record (const struct contract_record *record,
                             struct contract_fds *fds, struct error **err);
 
 /* JSON to values.  Strict: unknown names, wrong types, numbers out of range,
- * NUL in strings, depth beyond 8 and fd indexes that are not there are
- * E_INVALID with the field's path ("spec.mounts[0].target").  All memory
- * belongs to the arena; descriptors stay owned by `fds`. */
+ * NUL in strings, depth beyond 8, and fd indexes that are not there or used
+ * twice are E_INVALID with the field's path ("spec.mounts[0].target").  null is
+ * the same as left out.  A str, text or fd that is left out is NULL or -1, a
+ * rec argument is a record of defaults; an argument that must be given is
+ * E_INVALID.  All memory belongs to the arena (E_LIMIT beyond its 16 MiB);
+ * descriptors stay owned by `fds`. */
 struct contract_arena;
 struct contract_arena *contract_arena_new (void);
 void contract_arena_free (struct contract_arena *arena);
@@ -156,8 +169,9 @@ int contract_decode_record (const struct contract_record *record,
                             struct error **err);
 
 /* A record that a module emitted, which may be shorter or longer than ours:
- * copied field by field into arena memory of our own size, the rest zero.
- * Invalid UTF-8 in a `text` is E_INVALID. */
+ * copied field by field into arena memory of our own size; what it does not
+ * reach is the default (0, NULL, -1).  Invalid UTF-8 in a `text`, a flag that
+ * is neither 0 nor 1, an fd below -1 and a size below 8 are E_INVALID. */
 int contract_copy_record (const struct contract_record *record,
                           const void *data, struct contract_arena *arena,
                           void **out, struct error **err);

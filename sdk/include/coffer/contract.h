@@ -25,11 +25,27 @@
  *   fd     int32_t, -1 is "none"; borrowed for the call, dup it to keep it
  *   rec    pointer to one record, NULL is "all defaults"
  *   recv   NULL-terminated vector of pointers to records
+ *   ostr otext   as str and text, for an argument that may be NULL
+ * A positional str, text or rec is never NULL: the host sees to that.
  *
  * Growth.  Ids are never reused.  Positional arguments never change.  Every
- * operation ends in its own options record `NAME_opts`, and records grow only
- * at the end; `since` is the contract minor that brought a row.  While the
- * major is 0 a host loads only modules of its own minor.
+ * operation ends in its own options record `NAME_opts`.  New rows go to the
+ * end of their table, whatever their id, and new fields to the end of their
+ * record; `since` is the contract minor that brought a row.  A record's last
+ * field leaves no padding behind it, so that a record's size says which fields
+ * its writer knew.  A host never hands a value that is not the default to a
+ * module whose minor does not know the field: the call is UNSUPPORTED.  While
+ * the major is 0 a host loads only modules of its own minor.
+ *
+ * A module is built for an older minor with -DCOFFER_CONTRACT_MINOR=N; for
+ * that, each row of a later minor M stands in COFFER_SINCE_M (...), which is
+ * empty below M:
+ *
+ *   #if COFFER_CONTRACT_MINOR >= 2
+ *   #define COFFER_SINCE_2(...) __VA_ARGS__
+ *   #else
+ *   #define COFFER_SINCE_2(...)
+ *   #endif
  *
  * Stands alone: C99 and C++. */
 
@@ -37,7 +53,9 @@
 #define COFFER_CONTRACT_H
 
 #define COFFER_CONTRACT_MAJOR 0
+#ifndef COFFER_CONTRACT_MINOR
 #define COFFER_CONTRACT_MINOR 1
+#endif
 
 /* The closed list of codes an operation may return.  A host turns any other
  * number into INTERNAL and says in its log which provider returned it.
@@ -96,8 +114,8 @@
  * stand in the operation's own row. */
 #define COFFER_FIELDS_mount(FIELD, RFIELD)                                    \
   FIELD (str, source, 1, "host path; for people and engines, see source_fd")  \
-  FIELD (fd, source_fd, 1, "the folder or file, opened O_PATH by the host")   \
   FIELD (str, target, 1, "absolute path inside")                              \
+  FIELD (fd, source_fd, 1, "the folder or file, opened O_PATH by the host")   \
   FIELD (flag, writable, 1, "1: writes inside reach the source")
 
 #define COFFER_FIELDS_sandbox_spec(FIELD, RFIELD)                             \
@@ -146,8 +164,8 @@
   FIELD (text, exec, 1, "id within the sandbox")                              \
   FIELD (text, state, 1, "running or exited")                                 \
   FIELD (i64, started_ns, 1, "since the epoch; 0: not known")                 \
-  FIELD (strv, argv, 1, "the command; may be empty in a list")                \
-  FIELD (flag, background, 1, "1: output is kept until it is read")
+  FIELD (flag, background, 1, "1: output is kept until it is read")           \
+  FIELD (strv, argv, 1, "the command; may be empty in a list")
 
 #define COFFER_FIELDS_exec_exit(FIELD, RFIELD)                                \
   FIELD (text, exec, 1, "id within the sandbox")                              \
@@ -158,9 +176,9 @@
   FIELD (strv, limits_hit, 1, "names of limits that were reached")            \
   FIELD (u64, duration_us, 1, "start to end, wall time")                      \
   FIELD (u64, cpu_us, 1, "user and system; 0: not known")                     \
-  FIELD (u32, killed, 1, "descendants that were killed with it")              \
   FIELD (text, failure, 1, "why it never ran; NULL when it did")              \
-  FIELD (i32, failure_errno, 1, "errno of the start; 0: it ran")
+  FIELD (i32, failure_errno, 1, "errno of the start; 0: it ran")              \
+  FIELD (u32, killed, 1, "descendants that were killed with it")
 
 #define COFFER_FIELDS_file_stat(FIELD, RFIELD)                                \
   FIELD (str, path, 1, "as asked, or the entry's name in a list")             \
@@ -193,8 +211,8 @@
   FIELD (i64, created_ns, 1, "since the epoch")
 
 #define COFFER_FIELDS_file(FIELD, RFIELD)                                     \
-  FIELD (text, name, 1, "as the manifest's `files` names it")                 \
-  FIELD (fd, fd, 1, "sealed copy of the bytes that were hashed")
+  FIELD (fd, fd, 1, "sealed copy of the bytes that were hashed")              \
+  FIELD (text, name, 1, "as the manifest's `files` names it")
 
 #define COFFER_RECORDS(REC)                                                   \
   REC (1, mount, 1, COFFER_FIELDS_mount, "a folder of the host shown inside") \
@@ -268,7 +286,7 @@
   OP (15, sandbox_pause, 1, "pause", ARG (str, sandbox, "id"), COFFER_OPTS_NONE, "stop all of it; the ttl runs on") \
   OP (16, sandbox_resume, 1, "pause", ARG (str, sandbox, "id"), COFFER_OPTS_NONE, "let it go on") \
   OP (20, exec_start, 1, "exec", ARG (str, sandbox, "id") ARG (strv, argv, "program and arguments, exact bytes") \
-      ARG (strv, env, "NAME=VALUE, over the sandbox's") ARG (str, cwd, "absolute; NULL: workdir") \
+      ARG (strv, env, "NAME=VALUE, over the sandbox's") ARG (ostr, cwd, "absolute; NULL: workdir") \
       ARG (fd, in, "pipe, socket or tty made by the host; -1: /dev/null")     \
       ARG (fd, out, "likewise; -1: dropped") ARG (fd, err, "likewise; -1: dropped"), \
       COFFER_OPTS_exec_start, "emit exec_info at once, without waiting for the end") \
@@ -298,7 +316,7 @@
   OP (44, port_resolve, 1, "ports", ARG (str, sandbox, "id") ARG (u32, port, "1 to 65535"), COFFER_OPTS_NONE, "emit port") \
   OP (45, port_dial, 1, "ports", ARG (str, sandbox, "id") ARG (u32, port, "1 to 65535"), COFFER_OPTS_NONE, "emit stream") \
   OP (50, metrics, 1, "metrics", ARG (str, sandbox, "id"), COFFER_OPTS_NONE, "emit metric for each value") \
-  OP (60, snapshot_create, 1, "snapshot", ARG (str, sandbox, "id") ARG (text, name, "for people"), COFFER_OPTS_NONE, "emit snapshot") \
+  OP (60, snapshot_create, 1, "snapshot", ARG (str, sandbox, "id") ARG (otext, name, "for people"), COFFER_OPTS_NONE, "emit snapshot") \
   OP (61, snapshot_list, 1, "snapshot", , COFFER_OPTS_NONE, "emit snapshot for each") \
   OP (62, snapshot_delete, 1, "snapshot", ARG (text, snapshot, "id"), COFFER_OPTS_NONE, "delete; NOT_FOUND when there is none")
 

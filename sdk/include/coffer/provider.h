@@ -69,6 +69,8 @@ enum coffer_threads {
 /* C types of the contract's types. */
 #define COFFER_TYPE_str const char *
 #define COFFER_TYPE_text const char *
+#define COFFER_TYPE_ostr const char *
+#define COFFER_TYPE_otext const char *
 #define COFFER_TYPE_strv const char *const *
 #define COFFER_TYPE_i32 int32_t
 #define COFFER_TYPE_i64 int64_t
@@ -81,7 +83,13 @@ enum coffer_threads {
 #define COFFER_RTYPE_recv(record) const struct coffer_##record *const *
 
 /* Records.  `size` is sizeof of the struct as its writer was compiled; a
- * reader takes the smaller of the two sizes, and the rest is zero. */
+ * reader takes the smaller of the two sizes, and the rest is the default
+ * (0, NULL, and -1 for a descriptor).  A module that can live with a host of
+ * an older minor asks COFFER_HAS before it reads a later field. */
+#define COFFER_HAS(record, field)                                             \
+  ((record) != NULL                                                           \
+   && (size_t) ((const char *) (&(record)->field + 1)                         \
+                - (const char *) (record)) <= (record)->size)
 #define COFFER_X_FIELD(type, name, since, doc) COFFER_TYPE_##type name;
 #define COFFER_X_RFIELD(type, record, name, since, doc)                       \
   COFFER_RTYPE_##type (record) name;
@@ -275,6 +283,12 @@ struct coffer_note {
 #define COFFER_ENTRY_NAME                                                     \
   "coffer_provider_" COFFER_STRING (COFFER_CONTRACT_MAJOR)
 
+/* The least minor of a host that the module can live with: its own, unless
+ * it says less before including this header. */
+#ifndef COFFER_LEAST_MINOR
+#define COFFER_LEAST_MINOR COFFER_CONTRACT_MINOR
+#endif
+
 /* Emits the note, the descriptor and the entry point.
  *   module        the module's name: [a-z][a-z0-9_]*
  *   thread_model  COFFER_THREADS_SERIAL or COFFER_THREADS_PARALLEL
@@ -289,12 +303,12 @@ struct coffer_note {
     __attribute__ ((section (".note.coffer"), used, aligned (4))) = {         \
       sizeof COFFER_NOTE_OWNER, sizeof (struct coffer_note),                  \
       COFFER_NOTE_TYPE, COFFER_NOTE_OWNER,                                    \
-      { COFFER_CONTRACT_MAJOR, COFFER_CONTRACT_MINOR, COFFER_CONTRACT_MINOR,  \
+      { COFFER_CONTRACT_MAJOR, COFFER_CONTRACT_MINOR, COFFER_LEAST_MINOR,     \
         thread_model, need_bits, #module }                                    \
     };                                                                        \
   static const struct coffer_provider coffer_provider_ = {                    \
     sizeof (struct coffer_provider), COFFER_CONTRACT_MAJOR,                   \
-    COFFER_CONTRACT_MINOR, COFFER_CONTRACT_MINOR, thread_model, need_bits,    \
+    COFFER_CONTRACT_MINOR, COFFER_LEAST_MINOR, thread_model, need_bits,       \
     #module, &vtable                                                          \
   };                                                                          \
   __attribute__ ((visibility ("default"))) const struct coffer_provider       \
