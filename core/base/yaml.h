@@ -21,8 +21,10 @@ enum yaml_kind { YAML_SCALAR, YAML_LIST, YAML_MAP };
 struct yaml_node {
   enum yaml_kind kind;
   size_t line, column;          /* from 1 */
+  size_t start, end;            /* bytes: where it is written, quotes too */
   char *text;                   /* scalar */
   int quoted;                   /* scalar: was it in quotes or a block? */
+  int flow;                     /* list, map: written as [...] or {...} */
   size_t count;                 /* list, map */
   struct yaml_node *items;      /* list: values; map: values, with keys[] */
   char **keys;
@@ -33,8 +35,9 @@ struct yaml_node {
  * errors are E_MANIFEST or the given number. */
 int yaml_read (const char *bytes, size_t size, const char *name, int number,
                struct yaml_node **out, struct error **err);
-void yaml_free (struct yaml_node *node);
-DEFINE_CLEANUP (struct yaml_node *, yaml_free, auto_yaml)
+/* Not yaml_free: libyaml exports a function of that name. */
+void yaml_node_free (struct yaml_node *node);
+DEFINE_CLEANUP (struct yaml_node *, yaml_node_free, auto_yaml)
 #define auto_yaml CLEANUP (auto_yaml)
 
 /* Where a tree came from, for the typed getters below. */
@@ -55,7 +58,8 @@ const struct yaml_node *yaml_get (const struct yaml_node *map,
 int yaml_fail (const struct yaml_source *source, const struct yaml_node *node,
                struct error **err, const char *fmt, ...)
   __attribute__ ((format (printf, 4, 5)));
-/* Typed scalars; the key names the field in messages. */
+/* Typed scalars; the key names the field in messages.  Text is one line
+ * without control characters, and empty only as "". */
 int yaml_text (const struct yaml_source *source, const struct yaml_node *node,
                const char *key, char **out, struct error **err);
 int yaml_u64 (const struct yaml_source *source, const struct yaml_node *node,
