@@ -2,6 +2,8 @@
 /* Typed reading of a YAML tree: keys that are known, values of one type, and
  * errors that name the key and its place. */
 
+#include <config.h>
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,6 +4,8 @@
  * built while the events come, so that the caps on depth and count hold
  * before the memory is spent. */
 
+#include <config.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

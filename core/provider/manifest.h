@@ -70,6 +70,12 @@ struct manifest {
   struct manifest_limits limits;
 };
 
+#define MANIFEST_VERSION 1
+#define MANIFEST_MAX_MODULES 16
+#define MANIFEST_MAX_FILES 64
+#define MANIFEST_MAX_CONFIG 64
+#define MANIFEST_MAX_PERMISSIONS 128    /* per word */
+
 /* Parses bytes; `path` is for messages. */
 int manifest_parse (const char *bytes, size_t size, const char *path,
                     struct manifest **out, struct error **err);
@@ -84,5 +90,41 @@ DEFINE_CLEANUP (struct manifest *, manifest_free, auto_manifest)
 int manifest_module (const struct manifest *manifest,
                      const struct manifest_module **out, struct error **err);
 int manifest_claims (const struct manifest *manifest, const char *capability);
+
+/* The keys of a section: "" (top), module, files, contract, isolation,
+ * config (of one value), permissions, limits.  Returns how many it wrote. */
+size_t manifest_keys (const char *section, const char **keys, size_t room);
+
+/* ---- the vocabulary, which operator files share -------------------------- */
+
+const char *manifest_config_type_name (enum manifest_config_type type);
+const struct manifest_config *manifest_find_config (
+  const struct manifest *manifest, const char *key);
+/* NULL when `value` is one of the type, else what it must be ("must be …"):
+ * never the value itself, which may be a secret. */
+const char *manifest_check_value (enum manifest_config_type type,
+                                  const char *value);
+
+/* One component: letters, digits and ._+- and no leading dot or dash. */
+int manifest_is_file_name (const char *s);
+/* Absolute, no empty, "." or ".." component, no slash at the end. */
+int manifest_is_path (const char *s);
+/* config, NAME:PORT, *.NAME:PORT, unix:PATH */
+int manifest_is_target (const char *s);
+/* Name of this machine's architecture, as manifests write it. */
+const char *manifest_machine (void);
+/* NULL-terminated. */
+extern const char *const manifest_archs[];
+
+/* Reads a `permissions` or `limits` map into a zeroed struct: also the form
+ * that operator files use. */
+int manifest_read_permissions (const struct yaml_source *source,
+                               const struct yaml_node *node,
+                               struct manifest_permissions *out,
+                               struct error **err);
+void manifest_permissions_fini (struct manifest_permissions *permissions);
+int manifest_read_limits (const struct yaml_source *source,
+                          const struct yaml_node *node,
+                          struct manifest_limits *out, struct error **err);
 
 #endif /* PROVIDER_MANIFEST_H */
