@@ -9,7 +9,8 @@ noinst_LIBRARIES += %D%/libbase.a %D%/libplace-build.a %D%/libplace-install.a
   %D%/log.c %D%/log.h \
   %D%/number.c %D%/text.c %D%/text.h \
   %D%/place.c %D%/place.h \
-  %D%/sha256.c %D%/sha256.h
+  %D%/sha256.c %D%/sha256.h \
+  %D%/yaml.c %D%/yaml-get.c %D%/yaml.h
 
 # Where things live differs between the `coffer` of the build tree and the one
 # that is installed, and nothing else does: a program links one of these.
