@@ -1,4 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
+# A unit test is a program in UNIT_TESTS; a scenario is a script in SCENARIOS.
+# Both are listed once, here both run and are shipped.
+UNIT_TESTS =
+SCENARIOS =
+UNIT_CPP_FLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/unit $(CMOCKA_CFLAGS)
+UNIT_CC_FLAGS = $(HOST_CC_FLAGS)
+# What a test of core/base links; tests of upper layers put theirs before it.
+UNIT_BASE_LIBS = core/base/libbase.a core/base/libplace-build.a \
+  sdk/lib/libcoffer-provider.a \
+  $(YAML_LIBS) $(JANSSON_LIBS) $(MD_LIBS) $(CMOCKA_LIBS)
+
 include tests/unit/base.mk
 include tests/unit/sdk.mk
 include tests/unit/contract.mk
@@ -6,6 +17,16 @@ include tests/unit/manifest.mk
 include tests/unit/worker.mk
 include tests/unit/sandbox.mk
 include tests/unit/cli.mk
+include tests/build/local.mk
 include tests/e2e/local.mk
 include tests/fuzz/local.mk
 include tests/bench/local.mk
+
+if HAVE_CMOCKA
+check_PROGRAMS += $(UNIT_TESTS)
+TESTS += $(UNIT_TESTS)
+else
+TESTS += %D%/unit/no-cmocka.sh
+endif
+TESTS += $(SCENARIOS)
+EXTRA_DIST += $(SCENARIOS) %D%/unit/no-cmocka.sh

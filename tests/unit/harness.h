@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every unit test program starts with: cmocka's headers in the order it
+ * wants, the vectors that every layer must carry, and a folder of its own. */
+
+#ifndef UNIT_HARNESS_H
+#define UNIT_HARNESS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A file name and a body that break what is careless with bytes. */
+#define VECTOR_NAME "你好 世界/'q\".txt"
+#define VECTOR_BODY "café\n☃\n"
+
+/* Skips a test, and says what it needed. */
+#define skip_missing(what)                                                    \
+  do {                                                                        \
+    print_message ("# SKIP missing: %s\n", what);                             \
+    skip ();                                                                  \
+  } while (0)
+
+static int
+harness_remove_one (const char *path, const struct stat *st, int kind,
+                    struct FTW *ftw)
+{
+  (void) st;
+  (void) kind;
+  (void) ftw;
+  return remove (path);
+}
+
+/* Group set-up and teardown: *state is the path of an empty folder. */
+__attribute__ ((unused)) static int
+harness_folder_new (void **state)
+{
+  char path[] = "/tmp/coffer-unit-XXXXXX";
+
+  if (!mkdtemp (path))
+    return -1;
+  *state = strdup (path);
+  return *state ? 0 : -1;
+}
+
+__attribute__ ((unused)) static int
+harness_folder_free (void **state)
+{
+  int r = nftw (*state, harness_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+
+  free (*state);
+  return r;
+}
+
+/* "DIR/NAME" in a buffer that the next call but three overwrites. */
+__attribute__ ((unused)) static const char *
+harness_path (const char *dir, const char *name)
+{
+  static char paths[4][512];
+  static unsigned turn;
+  char *path = paths[turn++ % 4];
+
+  snprintf (path, sizeof paths[0], "%s/%s", dir, name);
+  return path;
+}
+
+#endif /* UNIT_HARNESS_H */
