@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of tables, in the order of `coffer --help`. */
+
+#include "cli/commands.h"
+
+const struct cli_table cli_tables[] = {
+  { explain_commands },
+  { help_commands },
+  { NULL }
+};

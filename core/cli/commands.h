@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows of each file of commands. */
+
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "cli/cli.h"
+
+extern const struct cli_command explain_commands[];
+extern const struct cli_command help_commands[];
+
+#endif /* CLI_COMMANDS_H */

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coffer: reads the command line, runs one command, prints what failed. */
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+
+/* A program started without standard descriptors would otherwise open a
+ * file of its own as one of them and print into it. */
+static int
+fill_standard_descriptors (void)
+{
+  int fd;
+
+  do
+    fd = open ("/dev/null", O_RDWR | O_NOCTTY);
+  while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd < 0)
+    return -1;
+  close (fd);
+  return 0;
+}
+
+static int
+print_help (const struct cli *cli, struct error **err)
+{
+  auto_free char *text = NULL;
+
+  if (cli->json)
+    return output_json (cli_table_json (), err);
+  text = cli_help_text (cli->command, cli->group);
+  if (!text)
+    return error_set (err, E_NO_MEMORY, 0, "printing help");
+  fputs (text, stdout);
+  return output_finish (err);
+}
+
+/* No daemon exists yet that could be asked. */
+static int
+refuse_host (const struct cli *cli, struct error **err)
+{
+  error_set (err, E_INVALID, 0,
+             "--host %s: this coffer has no daemon to ask", cli->host);
+  error_hint (err, "leave --host out: commands work on this machine directly");
+  return -1;
+}
+
+static int
+run_command (struct cli *cli, int argc, char **argv, struct error **err)
+{
+  if (cli_parse (cli, argc, argv, err) < 0)
+    return -1;
+  if (cli->help)
+    return print_help (cli, err);
+  if (cli->host)
+    return refuse_host (cli, err);
+  log_configure (secure_getenv ("COFFER_LOG"));
+  if (cli->verbose)
+    log_set_level (LOG_LEVEL_INFO);
+  return cli->command->run (cli, err);
+}
+
+int
+main (int argc, char **argv)
+{
+  struct cli cli = { 0 };
+  auto_error struct error *err = NULL;
+  int status;
+
+  if (fill_standard_descriptors () < 0)
+    return 125;
+  signal (SIGPIPE, SIG_IGN);
+  status = run_command (&cli, argc, argv, &err);
+  if (status < 0) {
+    output_error (&cli, err);
+    status = cli_failure_status (&cli, err);
+  }
+  cli_fini (&cli);
+  return status;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON, styled text, errors and questions. */
+
+#include "cli/output.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/text.h"
+
+/* ---- JSON --------------------------------------------------------------- */
+
+json_t *
+output_bytes (const char *bytes, size_t size)
+{
+  auto_free char *encoded = NULL;
+
+  if (text_is_utf8 (bytes, size))
+    return json_pack ("{s:s, s:s%}", "encoding", "utf-8", "data", bytes, size);
+  encoded = text_base64_encode (bytes, size);
+  if (!encoded)
+    return NULL;
+  return json_pack ("{s:s, s:s}", "encoding", "base64", "data", encoded);
+}
+
+/* Inside coffer, bytes that are no text are {"b64": …}; outside they name
+ * their encoding. */
+static json_t *
+name_encodings (json_t *value)
+{
+  json_t *item, *b64;
+  const char *key;
+  size_t i;
+  void *next;
+
+  if (json_is_array (value))
+    json_array_foreach (value, i, item)
+      json_array_set (value, i, name_encodings (item));
+  if (!json_is_object (value))
+    return value;
+  b64 = json_object_get (value, "b64");
+  if (json_object_size (value) == 1 && json_is_string (b64)) {
+    json_incref (b64);
+    json_object_clear (value);
+    json_object_set_new (value, "encoding", json_string ("base64"));
+    json_object_set_new (value, "data", b64);
+    return value;
+  }
+  json_object_foreach_safe (value, next, key, item)
+    name_encodings (item);
+  return value;
+}
+
+int
+output_json (json_t *take_value, struct error **err)
+{
+  auto_json json_t *value = take_value;
+  auto_free char *text = NULL;
+
+  if (value)
+    text = json_text (name_encodings (value));
+  if (!text)
+    return error_set (err, E_NO_MEMORY, 0, "writing JSON");
+  fputs (text, stdout);
+  fputc ('\n', stdout);
+  return output_finish (err);
+}
+
+int
+output_finish (struct error **err)
+{
+  if (fflush (stdout) != 0 || ferror (stdout))
+    return error_set (err, E_IO, errno, "writing to standard output");
+  return 0;
+}
+
+/* ---- text --------------------------------------------------------------- */
+
+int
+output_colored (const struct cli *cli, FILE *stream)
+{
+  const char *no = getenv ("NO_COLOR"), *term = getenv ("TERM");
+
+  if (cli->color != COLOR_AUTO)
+    return cli->color == COLOR_ALWAYS;
+  return (!no || !*no) && (!term || strcmp (term, "dumb"))
+         && isatty (fileno (stream));
+}
+
+void
+output_styled (const struct cli *cli, FILE *stream, enum output_style style,
+               const char *text)
+{
+  static const char *const codes[] = { "0", "1", "31", "32", "33", "2" };
+  auto_free char *escaped = text_escape (text, strlen (text));
+
+  if (style != STYLE_PLAIN && output_colored (cli, stream))
+    fprintf (stream, "\033[%sm%s\033[0m", codes[style],
+             escaped ? escaped : "");
+  else
+    fputs (escaped ? escaped : "", stream);
+}
+
+/* {"b64": …} as text with escapes. */
+static char *
+shown_bytes (const json_t *value)
+{
+  const char *b64 = json_string_value (json_object_get (value, "b64"));
+  auto_free char *bytes = NULL;
+  size_t size;
+
+  if (!b64 || text_base64_decode (b64, &bytes, &size) < 0)
+    return json_text (value);
+  return text_escape (bytes, size);
+}
+
+char *
+output_shown (const json_t *value)
+{
+  if (!value || json_is_null (value))
+    return strdup ("-");
+  if (json_is_string (value))
+    return text_escape (json_string_value (value),
+                        json_string_length (value));
+  if (json_is_object (value))
+    return shown_bytes (value);
+  if (json_is_boolean (value))
+    return strdup (json_is_true (value) ? "yes" : "no");
+  return json_text (value);
+}
+
+/* ---- errors ------------------------------------------------------------- */
+
+static void
+print_error_line (const struct cli *cli, const struct error *err)
+{
+  const struct error_info *info = error_lookup (err->number);
+  const char *hint = err->hint ? err->hint : info ? info->todo : NULL;
+  const char *message = err->message ? err->message : "out of memory";
+  char code[16];
+
+  snprintf (code, sizeof code, "E%d", err->number);
+  fputs ("coffer: ", stderr);
+  output_styled (cli, stderr, STYLE_RED, code);
+  fputs (": ", stderr);
+  output_styled (cli, stderr, STYLE_PLAIN, message);
+  fputc ('\n', stderr);
+  if (hint) {
+    fputs ("  hint: ", stderr);
+    output_styled (cli, stderr, STYLE_PLAIN, hint);
+    fputc ('\n', stderr);
+  }
+}
+
+void
+output_error (const struct cli *cli, const struct error *err)
+{
+  fflush (stdout);
+  /* A JSON error that cannot be written must not be silent. */
+  if (!cli->json || output_json (error_to_json (err), NULL) < 0)
+    print_error_line (cli, err);
+}
+
+void
+output_note (const char *fmt, ...)
+{
+  auto_free char *text = NULL, *escaped = NULL;
+  va_list ap;
+
+  va_start (ap, fmt);
+  if (vasprintf (&text, fmt, ap) < 0)
+    text = NULL;
+  va_end (ap);
+  if (!text)
+    return;
+  fflush (stdout);
+  escaped = text_escape (text, strlen (text));
+  fprintf (stderr, "coffer: %s\n", escaped ? escaped : "");
+}
+
+/* ---- questions ---------------------------------------------------------- */
+
+int
+output_confirm (const struct cli *cli, const char *question,
+                struct error **err)
+{
+  char answer[16];
+
+  if (cli->yes)
+    return 0;
+  if (cli->json || !isatty (STDIN_FILENO) || !isatty (STDERR_FILENO)) {
+    error_set (err, E_USAGE, 0, "%s: nobody is there to answer", question);
+    error_hint (err, "add --yes to go on without being asked");
+    return -1;
+  }
+  fprintf (stderr, "%s? [y/N] ", question);
+  fflush (stderr);
+  if (fgets (answer, sizeof answer, stdin)
+      && (answer[0] == 'y' || answer[0] == 'Y'))
+    return 0;
+  return error_set (err, E_DENIED, 0, "%s: answered with no", question);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The progress bar: on stderr, on a terminal, and only for what takes more
+ * than a second. */
+
+#include "cli/output.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "base/text.h"
+
+#define PATIENCE_NS 1000000000LL
+#define REDRAW_NS 100000000LL
+#define BAR_WIDTH 24
+
+void
+output_progress_begin (struct output_progress *progress,
+                       const struct cli *cli, const char *label)
+{
+  memset (progress, 0, sizeof *progress);
+  progress->enabled = !cli->json && isatty (STDERR_FILENO);
+  progress->label = label;
+  progress->started_ns = coffer_now_ns ();
+}
+
+static void
+draw (const struct output_progress *progress, uint64_t done, uint64_t total,
+      const char *what)
+{
+  auto_free char *size = text_format_size (done), *escaped = NULL;
+  char bar[BAR_WIDTH + 1];
+  size_t filled;
+
+  if (!what || !*what)
+    what = progress->label;
+  escaped = text_escape (what, strlen (what));
+  if (!size || !escaped)
+    return;
+  if (!total) {
+    fprintf (stderr, "\r\033[K%s  %s", escaped, size);
+    return;
+  }
+  if (done > total)
+    done = total;
+  filled = (size_t) ((double) done / (double) total * BAR_WIDTH);
+  memset (bar, '.', BAR_WIDTH);
+  memset (bar, '#', filled);
+  bar[BAR_WIDTH] = 0;
+  fprintf (stderr, "\r\033[K%s  [%s] %3d%%  %s", escaped, bar,
+           (int) ((double) done / (double) total * 100), size);
+}
+
+void
+output_progress_update (void *data, uint64_t done, uint64_t total,
+                        const char *what)
+{
+  struct output_progress *progress = data;
+  int64_t now;
+
+  if (!progress || !progress->enabled)
+    return;
+  now = coffer_now_ns ();
+  if (now - progress->started_ns < PATIENCE_NS
+      || now - progress->drawn_ns < REDRAW_NS)
+    return;
+  progress->drawn_ns = now;
+  draw (progress, done, total, what);
+}
+
+void
+output_progress_end (struct output_progress *progress)
+{
+  if (progress->drawn_ns)
+    fputs ("\r\033[K", stderr);
+  progress->drawn_ns = 0;
+}
