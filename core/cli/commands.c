@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of tables, in the order of `coffer --help`. */
 
+#include <config.h>
+
 #include "cli/commands.h"
 
 const struct cli_table cli_tables[] = {

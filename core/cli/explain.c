@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `coffer explain`, `version` and `help`: what needs no sandbox. */
 
+#include <config.h>
+
 #include "cli/commands.h"
 
 #include <stdlib.h>
@@ -10,7 +12,6 @@
 
 #include "base/text.h"
 #include "cli/output.h"
-#include "config.h"
 
 /* ---- explain ------------------------------------------------------------ */
 

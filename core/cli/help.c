@@ -2,6 +2,8 @@
 /* Help, made from the table: for people, and as JSON for the completions and
  * the check of the manual. */
 
+#include <config.h>
+
 #include "cli/cli.h"
 
 #include <stdlib.h>

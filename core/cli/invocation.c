@@ -2,6 +2,8 @@
 /* What a command's function asks of its invocation: values of options and
  * places. */
 
+#include <config.h>
+
 #include "cli/cli.h"
 
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coffer: reads the command line, runs one command, prints what failed. */
 
+#include <config.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,8 @@
  * whole line is read.  That works because a name or letter takes an argument
  * in all commands or in none (a unit test holds the table to that). */
 
+#include <config.h>
+
 #include "cli/cli.h"
 
 #include <stdio.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON, styled text, errors and questions. */
 
+#include <config.h>
+
 #include "cli/output.h"
 
 #include <stdarg.h>

@@ -2,6 +2,8 @@
 /* The progress bar: on stderr, on a terminal, and only for what takes more
  * than a second. */
 
+#include <config.h>
+
 #include "cli/output.h"
 
 #include <string.h>

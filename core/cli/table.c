@@ -2,6 +2,8 @@
 /* Tables for people.  Only the last column is ever cut, and only on a
  * terminal: ids and states stay whole, and a pipe gets everything. */
 
+#include <config.h>
+
 #include "cli/output.h"
 
 #include <stdlib.h>
