@@ -1,1 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
+# What a provider's author gets: headers, helpers, a .pc file and an m4 macro.
+
+lib_LIBRARIES += %D%/lib/libcoffer-provider.a
+%C%_lib_libcoffer_provider_a_SOURCES = \
+  %D%/lib/buffer.c \
+  %D%/lib/fd.c \
+  %D%/lib/files.c \
+  %D%/lib/internal.h \
+  %D%/lib/path.c \
+  %D%/lib/tree.c
+# -fPIC: modules are made of it as well as programs.
+%C%_lib_libcoffer_provider_a_CPPFLAGS = -I$(top_srcdir)/sdk/include
+%C%_lib_libcoffer_provider_a_CFLAGS = $(MODULE_CC_FLAGS)
+
+cofferincludedir = $(includedir)/coffer
+dist_cofferinclude_HEADERS = \
+  %D%/include/coffer/buffer.h \
+  %D%/include/coffer/contract.h \
+  %D%/include/coffer/fd.h \
+  %D%/include/coffer/files.h \
+  %D%/include/coffer/path.h \
+  %D%/include/coffer/provider.h
+
+m4macrosdir = $(datadir)/aclocal
+dist_m4macros_DATA = %D%/coffer.m4
+
+# Made here and not by configure, as its paths are only known to make.
+pkgconfigdir = $(libdir)/pkgconfig
+nodist_pkgconfig_DATA = %D%/coffer.pc
+EXTRA_DIST += %D%/coffer.pc.in
+CLEANFILES += %D%/coffer.pc
+%D%/coffer.pc: %D%/coffer.pc.in %D%/include/coffer/contract.h Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	minor=`$(SED) -n 's/^#define COFFER_CONTRACT_MINOR //p' \
+	  $(srcdir)/%D%/include/coffer/contract.h` && \
+	$(SED) -e 's|@prefix[@]|$(prefix)|' \
+	  -e 's|@exec_prefix[@]|$(exec_prefix)|' \
+	  -e 's|@libdir[@]|$(libdir)|' \
+	  -e 's|@includedir[@]|$(includedir)|' \
+	  -e 's|@CONTRACT_MAJOR[@]|$(CONTRACT_MAJOR)|' \
+	  -e "s|@CONTRACT_MINOR[@]|$$minor|" \
+	  -e 's|@providersdir_pc[@]|$(providersdir)|' \
+	  -e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|' \
+	  $(srcdir)/%D%/coffer.pc.in > $@.tmp && mv $@.tmp $@

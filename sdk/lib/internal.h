@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of libcoffer-provider.a share and no one else sees. */
+
+#ifndef SDK_INTERNAL_H
+#define SDK_INTERNAL_H
+
+#include <stdint.h>
+
+#include <coffer/path.h>
+
+#define PATH_LIMIT 4096         /* with the NUL */
+#define WALK_DEPTH_MAX 128      /* a descriptor a level is held */
+
+/* A path with no empty or "." components and no slash at either end; "" is
+ * the root itself.  -1 with errno: EINVAL ("..", empty, too long). */
+int path_normalise (const char *path, char out[PATH_LIMIT]);
+
+/* coffer_remove_beneath that gives up (ETIMEDOUT, ECANCELED). */
+int path_remove (int root, const char *path, int recursive,
+                 int64_t deadline_ns, int cancel_fd, uint64_t *removed);
+
+/* 0: go on; -1 with errno. */
+int path_check (int64_t deadline_ns, int cancel_fd);
+
+#endif /* SDK_INTERNAL_H */
