@@ -114,7 +114,7 @@ contract_argument_required (const struct contract_field *argument)
   case CONTRACT_STR:
   case CONTRACT_TEXT:
   case CONTRACT_REC:
-    return ! argument->optional;
+    return !argument->optional;
   default:
     return 0;
   }
@@ -149,7 +149,7 @@ contract_record_is_later (const struct contract_record *record,
 
     contract_field_read (field, data, &value);
     if (field->since > minor
-        && ! contract_value_is_default (field->type, &value))
+        && !contract_value_is_default (field->type, &value))
       return 1;
     if (contract_value_is_later (field, &value, minor))
       return 1;
