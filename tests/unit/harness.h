@@ -61,15 +61,19 @@ harness_folder_free (void **state)
   return r;
 }
 
-/* "DIR/NAME" in a buffer that the next call but three overwrites. */
+/* "DIR/NAME", valid until sixteen more were asked for. */
 __attribute__ ((unused)) static const char *
 harness_path (const char *dir, const char *name)
 {
-  static char paths[4][512];
+  static char *paths[16];
   static unsigned turn;
-  char *path = paths[turn++ % 4];
+  char *path;
 
-  snprintf (path, sizeof paths[0], "%s/%s", dir, name);
+  if (asprintf (&path, "%s/%s", dir, name) < 0)
+    abort ();
+  turn = (turn + 1) % 16;
+  free (paths[turn]);
+  paths[turn] = path;
   return path;
 }
 
