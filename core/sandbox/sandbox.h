@@ -54,6 +54,8 @@ struct sandbox_record {
   uint64_t generation;
   int64_t owner_pid;            /* ephemeral: whose lifeline it hangs on */
   int64_t owner_start;          /* its start time, against reused pids */
+  char *owner_where;            /* boot and pid namespace of the two */
+  int64_t deadline_ns;          /* creating: when to stop believing in it */
 };
 void sandbox_record_free (struct sandbox_record *record);
 DEFINE_CLEANUP (struct sandbox_record *, sandbox_record_free,
