@@ -7,3 +7,20 @@ core_cli_libcli_a_SOURCES = \
   %D%/cli.h %D%/commands.h %D%/output.h \
   %D%/commands.c %D%/explain.c %D%/help.c %D%/invocation.c %D%/options.c \
   %D%/output.c %D%/progress.c %D%/table.c
+# In the order in which they need each other.
+cli_archives = %D%/libcli.a core/contract/libcontract.a \
+  core/base/libbase.a
+cli_libs = sdk/lib/libcoffer-provider.a $(FFI_LIBS) $(YAML_LIBS) \
+  $(JANSSON_LIBS) $(SECCOMP_LIBS) $(SQLITE_LIBS) $(MD_LIBS)
+
+noinst_PROGRAMS += coffer
+coffer_CFLAGS = $(HOST_CC_FLAGS)
+coffer_LDFLAGS = $(HOST_LINK_FLAGS)
+coffer_SOURCES = %D%/main.c
+coffer_LDADD = $(cli_archives) core/base/libplace-build.a $(cli_libs)
+
+bin_PROGRAMS += %D%/coffer
+%C%_coffer_CFLAGS = $(HOST_CC_FLAGS)
+%C%_coffer_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_coffer_SOURCES = %D%/main.c
+%C%_coffer_LDADD = $(cli_archives) core/base/libplace-install.a $(cli_libs)
