@@ -1,1 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+check_PROGRAMS += %D%/reaper
+%C%_reaper_SOURCES = %D%/reaper.c
+%C%_reaper_CFLAGS = $(HOST_CC_FLAGS)
+%C%_reaper_LDFLAGS = $(HOST_LINK_FLAGS)
+EXTRA_DIST += %D%/lib.sh
+SCENARIOS += \
+  %D%/usage.sh
