@@ -1,1 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
+# Manifests are written without hashes and sealed against what was built: once
+# into stage/, where the `coffer` of the build tree looks, and once into the
+# folder of `make install`, after strip has changed the modules.
+EXTRA_DIST += $(PROVIDER_MANIFESTS) %D%/seal-into
+
+# A cross build names a `coffer` that runs on this machine.
+COFFER_SEAL = ./coffer$(EXEEXT)
+stage_dir = stage/providers-$(CONTRACT_MAJOR)
+seal_into = SEAL='$(COFFER_SEAL)' SOURCE='$(srcdir)' \
+  sh $(srcdir)/%D%/seal-into
+
+# Each file appears under its name whole: a `coffer` that runs meanwhile sees
+# the old one or the new one.
+stage/stamp: $(providers_PROGRAMS) $(pkglibexec_PROGRAMS) \
+    $(PROVIDER_MANIFESTS) %D%/seal-into coffer$(EXEEXT)
+	$(AM_V_GEN)rm -f $@ && \
+	$(MKDIR_P) $(stage_dir) stage/libexec && \
+	chmod go-w stage $(stage_dir) stage/libexec && \
+	for f in $(providers_PROGRAMS); do \
+	  $(INSTALL_PROGRAM) $$f $(stage_dir)/.new && \
+	  mv -f $(stage_dir)/.new $(stage_dir)/$${f##*/} || exit 1; done && \
+	for f in $(pkglibexec_PROGRAMS); do \
+	  $(INSTALL_PROGRAM) $$f stage/libexec/.new && \
+	  mv -f stage/libexec/.new stage/libexec/$${f##*/} || exit 1; done && \
+	$(seal_into) $(stage_dir) $(PROVIDER_MANIFESTS) && \
+	touch $@
+
+all-local: stage/stamp
+clean-local:
+	-rm -rf stage
+
+install-exec-hook:
+	$(seal_into) '$(DESTDIR)$(providersdir)' $(PROVIDER_MANIFESTS)
+
+uninstall-hook:
+	for m in $(PROVIDER_MANIFESTS); do \
+	  rm -f "$(DESTDIR)$(providersdir)/$${m##*/}"; done
+	for d in '$(providersdir)' '$(libdir)/coffer' '$(pkglibexecdir)' \
+	    '$(includedir)/coffer'; do \
+	  test ! -d "$(DESTDIR)$$d" || rmdir "$(DESTDIR)$$d" 2>/dev/null; \
+	done; :

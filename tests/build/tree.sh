@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The rules that the source tree keeps, looked up in its files.
+. "$COFFER_SOURCE/tests/build/tap.sh"
+cd "$COFFER_SOURCE" || exit 1
+
+# The files of the tree, without what is built or generated.
+files () {
+  find -L . \( -name .git -o -name 'build' -path ./build -o -name 'build-*' \
+    -o -name '_build' -o -name autom4te.cache -o -name '.git' \) -prune \
+    -o -type f -print | sed 's|^\./||' \
+    | grep -v -E '^(configure|Makefile\.in|aclocal\.m4|config\.h\.in)$' \
+    | grep -v -E '~$'
+}
+files | sort > "$tmp/files"
+
+no_spdx () {
+  grep -v -E '^(LICENSE|COPYING)$|\.(md|json|bin|seed|pc\.in)$|\.(yaml)$|(^|/)(corpus|seeds|vectors|fixtures|bad)/' \
+    "$tmp/files" | while read -r f; do
+    head -5 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$f"
+  done
+}
+check "every source file carries its licence" silent no_spdx
+
+strangers () {
+  grep -E '^plugins/.*\.[ch]$' "$tmp/files" | while read -r f; do
+    grep -nE '^[ ]*#[ ]*include[ ]*[<"](base|contract|provider|sandbox|cli)/' \
+      "$f" /dev/null
+  done
+  grep -rnE '^[ ]*#[ ]*include[ ]*[<"](base|contract|provider|sandbox|cli)/' \
+    sdk --include='*.[ch]' --include='*.in'
+}
+check "plugins and sdk include nothing of the host" silent strangers
+
+# upward FOLDER FORBIDDEN-FOLDERS: what a lower layer must not include.
+upward () {
+  grep -rnE "^[ ]*#[ ]*include[ ]*[<\"]($2)/" "core/$1" --include='*.[ch]'
+}
+upwards () {
+  upward base 'contract|provider|sandbox|store|policy|server|cli'
+  upward contract 'provider|sandbox|store|policy|server|cli'
+  upward provider 'sandbox|store|policy|server|cli'
+  upward sandbox 'server|cli'
+}
+check "dependencies of core point one way" silent upwards
+
+generated () {
+  [ -e "$top/.git" ] || return 0        # a release has them
+  for f in configure Makefile Makefile.in config.h config.status aclocal.m4 \
+    config.log; do
+    [ ! -e "$top/$f" ] || echo "$top/$f"
+  done
+}
+# COFFER_SOURCE may be a folder of links to the tree: follow one home.
+top=$(dirname "$(readlink -f Makefile.am)")
+check "nothing generated lies at the root" silent generated
+
+long_lists () {
+  [ "$(wc -l < configure.ac)" -lt 250 ] || echo "configure.ac: 250 lines or more"
+  grep -E '^(core|plugins|sdk|tests)/.*\.[ch]$' "$tmp/files" \
+    | xargs wc -l | awk '$1 > 700 && $2 != "total" { print $2 ": " $1 " lines" }'
+}
+check "no file outgrew its reader" silent long_lists
+
+unlisted () {
+  cat tests/local.mk tests/*/*.mk | tr -s ' \\' '\n\n' > "$tmp/listed"
+  for f in $(grep -E '^tests/unit/test-[^/]*\.c$' "$tmp/files"); do
+    name=$(basename "$f" .c)
+    grep -qE "(^|/)$name(\.c)?$" "$tmp/listed" || echo "$f is in no list"
+  done
+  for f in $(grep -E '^tests/(e2e|build)/[^/]*\.sh$' "$tmp/files"); do
+    name=$(basename "$f")
+    grep -qE "(^|/)$name$" "$tmp/listed" || echo "$f is in no list"
+  done
+}
+check "every test is listed where it is run" silent unlisted
+
+trailing () {
+  grep -E '\.([chy]|mk|sh|py|md|yaml|def|ac|am|[1-8])$' "$tmp/files" \
+    | grep -v -E '/(corpus|seeds|vectors|fixtures|bad)/' \
+    | xargs grep -nE '[[:blank:]]$'
+}
+check "no line ends in blanks" silent trailing
+
+unsafe_calls () {
+  grep -E '^(core|plugins|sdk/lib)/.*\.[ch]$' "$tmp/files" \
+    | xargs grep -nE '(^|[^_[:alnum:]])(sprintf|strcpy|strcat|gets|strtok|tmpnam|mktemp|system|popen|alloca) \('
+}
+check "no call that cannot be used safely" silent unsafe_calls
+
+plan 8
+finish
