@@ -3,5 +3,17 @@ noinst_LIBRARIES += %D%/libprovider.a
 
 %C%_libprovider_a_CFLAGS = $(HOST_CC_FLAGS)
 %C%_libprovider_a_SOURCES = \
+  %D%/broker.c %D%/broker.h \
+  %D%/dispatch.c %D%/dispatch.h \
+  %D%/gate.c %D%/gate.h \
+  %D%/in-process.c \
+  %D%/invoke.c \
+  %D%/journal.c %D%/journal.h \
+  %D%/loader.c %D%/loader.h \
+  %D%/opening.c %D%/opening.h \
+  %D%/outcome.c %D%/outcome.h \
+  %D%/provider.c %D%/provider.h \
+  %D%/redact.c %D%/redact.h \
+  %D%/worker.c \
   %D%/manifest.c %D%/manifest-sections.c %D%/manifest-words.c \
   %D%/manifest.h %D%/manifest-read.h

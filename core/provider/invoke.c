@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a running module says, on its way to the caller: checked, redacted,
+ * bounded.  Both ways of running a module end here. */
+
+#include "config.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <coffer/fd.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "provider/broker.h"
+#include "provider/dispatch.h"
+#include "provider/opening.h"
+
+void
+invoke_fault (struct invoke *invoke, int number, const char *fmt, ...)
+{
+  const struct contract_op *op = invoke->op;
+  struct error *error = NULL;
+  char text[1024];
+  va_list ap;
+
+  va_start (ap, fmt);
+  vsnprintf (text, sizeof text, fmt, ap);
+  va_end (ap);
+  error_set (&error, number, 0, "%s: %s: %s", invoke->provider->manifest->id,
+             op->name, text);
+  outcome_fault (&invoke->outcome, error);
+}
+
+/* Replaces each descriptor of a record by a copy of its own (own), or closes
+ * what the sink has left (!own). */
+static void
+walk_fds (const struct contract_record *record, void *data, int own)
+{
+  const struct contract_field *field;
+  void *at, **records;
+  uint16_t i;
+
+  for (i = 0; i < record->n_fields; i++) {
+    field = &record->fields[i];
+    at = (char *) data + field->offset;
+    if (field->type == CONTRACT_FD && own && *(int32_t *) at >= 0)
+      *(int32_t *) at = fcntl (*(int32_t *) at, F_DUPFD_CLOEXEC, 3);
+    else if (field->type == CONTRACT_FD && !own)
+      coffer_fd_close (at);
+    else if (field->type == CONTRACT_REC && *(void **) at)
+      walk_fds (field->record, *(void **) at, own);
+    else if (field->type == CONTRACT_RECV)
+      for (records = *(void ***) at; records && *records; records++)
+        walk_fds (field->record, *records, own);
+  }
+}
+
+int32_t
+invoke_deliver (struct invoke *invoke, const struct contract_record *record,
+                void *data)
+{
+  if (invoke->outcome.error)
+    return COFFER_INTERNAL;
+  if (invoke->ended)
+    return COFFER_CANCELLED;
+  if (!invoke->sink.record)
+    return COFFER_OK;
+  walk_fds (record, data, 1);
+  redact_record (invoke->provider->redactor, record, data);
+  invoke->ended = invoke->sink.record (invoke->sink.data, record, data) != 0;
+  walk_fds (record, data, 0);
+  return invoke->ended ? COFFER_CANCELLED : COFFER_OK;
+}
+
+int32_t
+invoke_emit (struct invoke *invoke, uint32_t id, const void *data)
+{
+  const struct contract_record *record;
+  auto_arena struct contract_arena *arena = NULL;
+  auto_error struct error *error = NULL;
+  void *copy = NULL;
+
+  record = contract_record_by_id (invoke->provider->contract, id);
+  if (id == 0 || !record || !data) {
+    invoke_fault (invoke, E_PROVIDER_PROTOCOL,
+                  "it emitted a record that the contract does not have (%u)",
+                  id);
+    return COFFER_INTERNAL;
+  }
+  arena = contract_arena_new ();
+  if (!arena
+      || contract_copy_record (record, data, arena, &copy, &error) < 0) {
+    invoke_fault (invoke, arena ? E_PROVIDER_PROTOCOL : E_NO_MEMORY,
+                  "the record %s is malformed: %s", record->name,
+                  error ? error->message : "out of memory");
+    return COFFER_INTERNAL;
+  }
+  return invoke_deliver (invoke, record, copy);
+}
+
+int32_t
+invoke_fail (struct invoke *invoke, int32_t code, int32_t retryable,
+             const char *message, const char *details)
+{
+  outcome_fail (&invoke->outcome, code, retryable, message, details);
+  redact_text (invoke->provider->redactor, invoke->outcome.message);
+  if (invoke->outcome.details) {
+    json_t *clean = redact_json (invoke->provider->redactor,
+                                 invoke->outcome.details);
+    json_decref (invoke->outcome.details);
+    invoke->outcome.details = clean;
+  }
+  return code;
+}
+
+void
+invoke_log (struct invoke *invoke, int32_t level, const char *text)
+{
+  struct provider *provider = invoke->provider;
+  auto_free char *copy = NULL;
+  uint64_t dropped;
+
+  if (!text)
+    return;
+  copy = strndup (text, 4096);
+  if (!copy)
+    return;
+  redact_text (provider->redactor, copy);
+  if (!journal_add (&provider->journal, copy, &dropped))
+    return;
+  if (dropped > 0)
+    log_event (LOG_LEVEL_WARNING, "provider",
+               "%s: %llu log lines were dropped: too many in a second",
+               provider->manifest->id, (unsigned long long) dropped);
+  if (level < COFFER_LOG_ERROR || level > COFFER_LOG_DEBUG)
+    level = COFFER_LOG_INFO;
+  log_event ((enum log_level) level, "provider", "%s: %s",
+             provider->manifest->id, copy);
+}
+
+void
+invoke_progress (struct invoke *invoke, uint64_t done, uint64_t total,
+                 const char *what)
+{
+  auto_free char *clean = NULL;
+
+  if (!invoke->sink.progress || invoke->ended)
+    return;
+  clean = text_escape (what ? what : "", what ? strnlen (what, 256) : 0);
+  redact_text (invoke->provider->redactor, clean);
+  invoke->sink.progress (invoke->sink.data, done, total, clean ? clean : "");
+}
+
+int32_t
+invoke_connect (struct invoke *invoke, const char *target)
+{
+  auto_error struct error *error = NULL;
+  struct provider *provider = invoke->provider;
+  int fd = broker_connect (provider->manifest, provider->opening->config,
+                           target, invoke->deadline_ns, invoke->cancel_fd,
+                           &error);
+
+  if (fd >= 0)
+    return fd;
+  log_event (LOG_LEVEL_INFO, "broker", "%s: %s", provider->manifest->id,
+             error ? error->message : "the connection failed");
+  return -broker_code (error);
+}
+
+void
+invoke_return (struct invoke *invoke, int32_t code)
+{
+  struct outcome *outcome = &invoke->outcome;
+
+  if (!contract_code_name (code)) {
+    log_event (LOG_LEVEL_ERROR, "dispatch",
+               "%s: %s returned %d, which is no code of the contract",
+               invoke->provider->manifest->id, invoke->op->name, code);
+    code = COFFER_INTERNAL;
+  }
+  if (code != outcome->code) {
+    outcome->retryable = COFFER_RETRY_DEFAULT;
+    if (code == COFFER_OK) {
+      free (steal (outcome->message));
+      json_decref (outcome->details);
+      outcome->details = NULL;
+    }
+  }
+  outcome->code = invoke->ended && code == COFFER_OK ? COFFER_CANCELLED
+                                                      : code;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dlopen of a sealed memory file, and the comparisons around it. */
+
+#include "config.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "provider/loader.h"
+
+#define KNOWN_NEEDS 0u
+
+/* "linux.so" is "linux"; a dash cannot stand in a C name. */
+static void
+module_stem (const char *file, char stem[COFFER_NAME_MAX])
+{
+  size_t i;
+
+  for (i = 0; i < COFFER_NAME_MAX - 1 && file[i] && file[i] != '.'; i++)
+    stem[i] = file[i] == '-' ? '_' : file[i];
+  stem[i] = '\0';
+}
+
+int
+module_check (const struct contract *contract, const struct coffer_note *note,
+              const struct module_claim *claim, struct error **err)
+{
+  char stem[COFFER_NAME_MAX];
+
+  if (contract_check_version (contract, note->contract_major,
+                              note->contract_minor, note->least_minor, err)
+      < 0)
+    return -1;
+  if (note->needs & ~KNOWN_NEEDS)
+    return error_set (err, E_CONTRACT_VERSION, 0,
+                      "the module needs features this host does not have: "
+                      "%#x", note->needs & ~KNOWN_NEEDS);
+  if (note->contract_major != claim->contract_major
+      || note->contract_minor != claim->contract_minor)
+    return error_set (err, E_CONTRACT_VERSION, 0,
+                      "the manifest says contract %u.%u, the module %u.%u",
+                      claim->contract_major, claim->contract_minor,
+                      note->contract_major, note->contract_minor);
+  if ((int) note->threads != claim->threads)
+    return error_set (err, E_MODULE, 0,
+                      "the manifest and the module disagree about threads");
+  module_stem (claim->file, stem);
+  if (strnlen (note->name, COFFER_NAME_MAX) == COFFER_NAME_MAX
+      || strcmp (note->name, stem) != 0)
+    return error_set (err, E_MODULE, 0,
+                      "the module %s calls itself \"%.*s\"", claim->file,
+                      COFFER_NAME_MAX, note->name);
+  return 0;
+}
+
+/* Does `address` lie in a mapping of the file behind `fd`?  glibc matches
+ * loaded objects by name, and a name is not proof. */
+static int
+address_in_file (const void *address, int fd)
+{
+  unsigned long from, to, inode;
+  unsigned major_id, minor_id;
+  char line[512];
+  struct stat st;
+  int found = 0;
+  FILE *maps;
+
+  if (!address || fstat (fd, &st) < 0)
+    return 0;
+  maps = fopen ("/proc/self/maps", "re");
+  while (!found && maps && fgets (line, sizeof line, maps))
+    if (sscanf (line, "%lx-%lx %*s %*x %x:%x %lu", &from, &to, &major_id,
+                &minor_id, &inode) == 5
+        && (uintptr_t) address >= from && (uintptr_t) address < to)
+      found = inode == st.st_ino && makedev (major_id, minor_id) == st.st_dev;
+  if (maps)
+    fclose (maps);
+  return found;
+}
+
+static int
+compare_descriptor (const struct coffer_provider *descriptor,
+                    const struct coffer_note *note, struct error **err)
+{
+  if (descriptor->size < sizeof *descriptor)
+    return error_set (err, E_MODULE, 0, "the module's descriptor is short");
+  if (descriptor->contract_major != note->contract_major
+      || descriptor->contract_minor != note->contract_minor
+      || descriptor->least_minor != note->least_minor
+      || descriptor->threads != note->threads
+      || descriptor->needs != note->needs || !descriptor->name
+      || strncmp (descriptor->name, note->name, COFFER_NAME_MAX) != 0)
+    return error_set (err, E_MODULE, 0,
+                      "the module's descriptor and its note differ");
+  return 0;
+}
+
+static int
+is_claimed (char *const *capabilities, const char *word)
+{
+  if (!*word)
+    return 1;
+  for (; capabilities && *capabilities; capabilities++)
+    if (strcmp (*capabilities, word) == 0)
+      return 1;
+  return 0;
+}
+
+static int
+slot_is_filled (const struct coffer_operations *operations, uint32_t slot)
+{
+  void (*function) (void);
+
+  if (slot > operations->size
+      || operations->size - slot < sizeof function)
+    return 0;
+  memcpy (&function, (const char *) operations + slot, sizeof function);
+  return function != NULL;
+}
+
+static int
+check_slots (const struct contract *contract, uint16_t minor,
+             const struct coffer_operations *operations,
+             const struct module_claim *claim, struct error **err)
+{
+  const struct contract_op *op;
+  size_t i;
+
+  if (!operations || operations->size < 2 * sizeof (uint32_t)
+      || operations->size > 64 * 1024)
+    return error_set (err, E_MODULE, 0, "the module's vtable has no size");
+  for (i = 0; i < contract->n_ops; i++) {
+    op = &contract->ops[i];
+    if (op->since <= minor && is_claimed (claim->capabilities, op->capability)
+        && !slot_is_filled (operations, op->slot))
+      return error_set (err, E_MODULE, 0,
+                        *op->capability
+                        ? "the module has no %s, which \"%s\" promises"
+                        : "the module has no %s, which every one must have",
+                        op->name, op->capability);
+  }
+  return 0;
+}
+
+/* Runs the module's constructors and its entry. */
+static int
+open_object (struct module *module, uint16_t major, struct error **err)
+{
+  const struct coffer_provider *(*entry) (void);
+  char path[64], symbol[64];
+  void *address;
+
+  snprintf (path, sizeof path, "/proc/%d/fd/%d", (int) getpid (), module->fd);
+  snprintf (symbol, sizeof symbol, "coffer_provider_%u", major);
+  module->handle = dlopen (path, RTLD_NOW | RTLD_LOCAL);
+  if (!module->handle)
+    return error_set (err, E_MODULE, 0, "the module cannot be loaded: %s",
+                      dlerror ());
+  address = dlsym (module->handle, symbol);
+  if (!address)
+    return error_set (err, E_MODULE, 0, "the module does not export %s",
+                      symbol);
+  if (!address_in_file (address, module->fd))
+    return error_set (err, E_MODULE, 0,
+                      "%s does not lie in the file that was checked", symbol);
+  memcpy (&entry, &address, sizeof entry);
+  module->descriptor = entry ();
+  if (!address_in_file (module->descriptor, module->fd))
+    return error_set (err, E_MODULE, 0,
+                      "the module's descriptor does not lie in its file");
+  return 0;
+}
+
+int
+module_load (const struct contract *contract, int take_fd,
+             const struct coffer_note *note, const struct module_claim *claim,
+             struct module **out, struct error **err)
+{
+  auto_module struct module *module = calloc (1, sizeof *module);
+
+  if (!module) {
+    close (take_fd);
+    return error_set (err, E_NO_MEMORY, 0, "out of memory");
+  }
+  module->fd = take_fd;
+  if (open_object (module, contract->major, err) < 0
+      || compare_descriptor (module->descriptor, note, err) < 0
+      || check_slots (contract, note->contract_minor,
+                      module->descriptor->operations, claim, err) < 0
+      || contract_calls_new (contract, note->contract_minor, &module->calls,
+                             err) < 0)
+    return -1;
+  module->operations = module->descriptor->operations;
+  *out = steal (module);
+  return 0;
+}
+
+void
+module_free (struct module *module)
+{
+  if (!module)
+    return;
+  contract_calls_free (module->calls);
+  if (!module->handle)
+    close (module->fd);
+  free (module);
+}

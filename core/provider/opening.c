@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The steps from a registry entry to what a module is opened with.  Each that
+ * fails names itself; none runs anything of the provider. */
+
+#include "config.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "provider/opening.h"
+
+/* The same for every process of one host and one state folder, and telling
+ * nobody the machine's own id. */
+static void
+host_id (const struct place *place, char out[33])
+{
+  static const char *const sources[] = { "/etc/machine-id",
+                                         "/var/lib/dbus/machine-id",
+                                         "/proc/sys/kernel/random/boot_id" };
+  char hex[SHA256_HEX_SIZE], bytes[64];
+  SHA2_CTX context;
+  ssize_t n = 0;
+  size_t i;
+
+  for (i = 0; i < sizeof sources / sizeof sources[0] && n <= 0; i++) {
+    coffer_autoclose int fd = open (sources[i], O_RDONLY | O_CLOEXEC);
+    if (fd >= 0)
+      n = coffer_read_all (fd, bytes, sizeof bytes);
+  }
+  sha256_begin (&context);
+  sha256_add (&context, "coffer host", sizeof "coffer host");
+  sha256_add (&context, bytes, n > 0 ? (size_t) n : 0);
+  sha256_add (&context, place->state, strlen (place->state));
+  sha256_end (&context, hex);
+  memcpy (out, hex, 32);
+  out[32] = '\0';
+}
+
+static int
+open_module (struct opening *opening, const struct registry_entry *entry,
+             const struct contract *contract, struct error **err)
+{
+  auto_elf_facts struct elf_facts *facts = NULL;
+  const struct manifest *manifest = entry->manifest;
+  const struct manifest_module *module;
+
+  if (manifest_module (manifest, &module, err) < 0)
+    return -1;
+  opening->module_fd = integrity_open (entry->dir_fd, module->file,
+                                       module->sha256, 1, err);
+  if (opening->module_fd < 0)
+    return error_wrap (err, "integrity of %s", module->file);
+  if (elf_gate (opening->module_fd, module->file, &facts, err) < 0)
+    return error_wrap (err, "module %s", module->file);
+  opening->note = facts->note;
+  opening->claim = (struct module_claim){
+    .file = module->file, .contract_major = manifest->contract_major,
+    .contract_minor = manifest->contract_minor, .threads = manifest->threads,
+    .capabilities = manifest->capabilities
+  };
+  if (module_check (contract, &opening->note, &opening->claim, err) < 0)
+    return error_wrap (err, "handshake with %s", module->file);
+  return 0;
+}
+
+static int
+open_files (struct opening *opening, const struct registry_entry *entry,
+            struct error **err)
+{
+  const struct manifest *manifest = entry->manifest;
+  size_t i, n = manifest->n_files;
+  int fd;
+
+  opening->files = calloc (n + 1, sizeof opening->files[0]);
+  opening->file_vector = calloc (n + 1, sizeof opening->file_vector[0]);
+  if (!opening->files || !opening->file_vector)
+    return error_set (err, E_NO_MEMORY, 0, "out of memory");
+  for (i = 0; i < n; i++) {
+    fd = integrity_open (entry->dir_fd, manifest->files[i].name,
+                         manifest->files[i].sha256, 1, err);
+    if (fd < 0)
+      return error_wrap (err, "integrity of %s", manifest->files[i].name);
+    opening->files[i] = (struct coffer_file){
+      .size = sizeof opening->files[0], .name = manifest->files[i].name,
+      .fd = fd
+    };
+    opening->file_vector[i] = &opening->files[i];
+    opening->n_files = i + 1;
+  }
+  return 0;
+}
+
+/* The runtime folder must be there; state may be on a read-only disk. */
+static int
+open_folders (struct opening *opening, const struct registry_entry *entry,
+              const struct place *place, struct error **err)
+{
+  auto_free char *runtime = text_printf ("%s/%s", place->runtime, entry->id);
+  auto_free char *state = text_printf ("%s/providers/%s", place->state,
+                                       entry->id);
+
+  if (!runtime || !state)
+    return error_set (err, E_NO_MEMORY, 0, "out of memory");
+  opening->runtime_dir = place_open_dir (runtime, err);
+  if (opening->runtime_dir < 0)
+    return -1;
+  opening->state_dir = place_open_dir (state, NULL);
+  if (opening->state_dir < 0)
+    log_event (LOG_LEVEL_INFO, "provider",
+               "%s: no state folder %s: nothing of it lasts", entry->id,
+               state);
+  return 0;
+}
+
+int
+opening_new (const struct registry_entry *entry, const struct place *place,
+             const struct contract *contract, struct opening **out,
+             struct error **err)
+{
+  auto_opening struct opening *opening = calloc (1, sizeof *opening);
+
+  if (!opening)
+    return error_set (err, E_NO_MEMORY, 0, "out of memory");
+  opening->module_fd = opening->runtime_dir = opening->state_dir = -1;
+  if (open_module (opening, entry, contract, err) < 0
+      || open_files (opening, entry, err) < 0
+      || registry_resolve_config (entry, &opening->config, &opening->secrets,
+                                  err) < 0
+      || open_folders (opening, entry, place, err) < 0)
+    return -1;
+  host_id (place, opening->host);
+  opening->opts = (struct coffer_open_opts){
+    .size = sizeof opening->opts, .files = opening->file_vector,
+    .runtime_dir = opening->runtime_dir, .state_dir = opening->state_dir,
+    .host = opening->host
+  };
+  *out = steal (opening);
+  return 0;
+}
+
+void
+opening_free (struct opening *opening)
+{
+  size_t i;
+
+  if (!opening)
+    return;
+  for (i = 0; i < opening->n_files; i++)
+    coffer_fd_close (&opening->files[i].fd);
+  free (opening->files);
+  free (opening->file_vector);
+  coffer_fd_close (&opening->module_fd);
+  coffer_fd_close (&opening->runtime_dir);
+  coffer_fd_close (&opening->state_dir);
+  yaml_free_texts (opening->config);
+  yaml_free_texts (opening->secrets);
+  free (opening);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All that starting a provider needs, made once and kept for restarts: the
+ * module and its helpers as sealed memory files, the configuration, the
+ * private folders. */
+
+#ifndef PROVIDER_OPENING_H
+#define PROVIDER_OPENING_H
+
+#include "provider/loader.h"
+#include "provider/registry.h"
+
+struct opening {
+  char **config;                /* KEY=VALUE */
+  char **secrets;
+  int module_fd;                /* sealed, hashed, gated; -1 once taken */
+  struct coffer_note note;
+  struct module_claim claim;    /* borrows from the manifest */
+  size_t n_files;
+  struct coffer_file *files;
+  const struct coffer_file **file_vector;
+  int runtime_dir, state_dir;
+  char host[33];
+  struct coffer_open_opts opts;
+};
+
+int opening_new (const struct registry_entry *entry,
+                 const struct place *place, const struct contract *contract,
+                 struct opening **out, struct error **err);
+/* Wipes the secrets. */
+void opening_free (struct opening *opening);
+DEFINE_CLEANUP (struct opening *, opening_free, auto_opening)
+#define auto_opening CLEANUP (auto_opening)
+
+#endif /* PROVIDER_OPENING_H */

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The patterns of a secret, and their replacement.  The search is plain: a
+ * provider has a handful of secrets and its texts are short. */
+
+#include "config.h"
+
+#include <string.h>
+
+#include <coffer/buffer.h>
+
+#include "base/text.h"
+#include "provider/redact.h"
+
+#define HIDDEN "[hidden]"
+
+struct redactor {
+  struct coffer_strings patterns;
+};
+
+static void
+add_pattern (struct redactor *redactor, const char *pattern)
+{
+  size_t i;
+
+  if (strlen (pattern) < sizeof HIDDEN - 1)
+    return;
+  for (i = 0; i < redactor->patterns.count; i++)
+    if (strcmp (redactor->patterns.items[i], pattern) == 0)
+      return;
+  coffer_strings_add (&redactor->patterns, pattern);
+}
+
+static int
+is_unreserved (unsigned char c)
+{
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+         || (c >= '0' && c <= '9') || (c != '\0' && strchr ("-._~", c));
+}
+
+/* plus: a space becomes "+", as in forms. */
+static void
+add_url (struct redactor *redactor, const char *secret, const char *fmt,
+         int plus)
+{
+  coffer_autobuffer struct coffer_buffer buffer = { 0 };
+  const char *p;
+
+  for (p = secret; *p; p++)
+    if (is_unreserved ((unsigned char) *p))
+      coffer_buffer_add (&buffer, p, 1);
+    else if (plus && *p == ' ')
+      coffer_buffer_add (&buffer, "+", 1);
+    else if (fmt[3] == 'X')
+      coffer_buffer_printf (&buffer, "%%%02X", (unsigned char) *p);
+    else
+      coffer_buffer_printf (&buffer, "%%%02x", (unsigned char) *p);
+  if (buffer.failed)
+    redactor->patterns.failed = 1;
+  else if (buffer.data)
+    add_pattern (redactor, buffer.data);
+  if (buffer.data)
+    explicit_bzero (buffer.data, buffer.size);
+}
+
+/* The characters of the secret's base64 that depend on nothing around it,
+ * when `before` bytes (modulo 3) stand in front. */
+static void
+add_base64 (struct redactor *redactor, const char *secret, size_t before)
+{
+  size_t size = strlen (secret), first, last, i;
+  char *bytes = calloc (1, before + size), *text;
+
+  if (!bytes) {
+    redactor->patterns.failed = 1;
+    return;
+  }
+  memcpy (bytes + before, secret, size);
+  text = text_base64_encode (bytes, before + size);
+  if (text) {
+    first = (before * 8 + 5) / 6;
+    last = (before + size) * 8 / 6;
+    text[last] = '\0';
+    add_pattern (redactor, text + first);
+    for (i = first; i < last; i++)
+      text[i] = text[i] == '+' ? '-' : text[i] == '/' ? '_' : text[i];
+    add_pattern (redactor, text + first);
+    explicit_bzero (text, last);
+  } else {
+    redactor->patterns.failed = 1;
+  }
+  explicit_bzero (bytes, before + size);
+  free (bytes);
+  free (text);
+}
+
+static void
+add_secret (struct redactor *redactor, const char *secret)
+{
+  size_t before;
+
+  add_pattern (redactor, secret);
+  add_url (redactor, secret, "%02X", 0);
+  add_url (redactor, secret, "%02x", 0);
+  add_url (redactor, secret, "%02X", 1);
+  for (before = 0; before < 3; before++)
+    add_base64 (redactor, secret, before);
+}
+
+int
+redactor_new (char *const *secrets, struct redactor **out, size_t *skipped,
+              struct error **err)
+{
+  struct redactor *redactor = calloc (1, sizeof *redactor);
+
+  *skipped = 0;
+  if (!redactor)
+    return error_set (err, E_NO_MEMORY, 0, "out of memory");
+  for (; secrets && *secrets; secrets++)
+    if (strlen (*secrets) < REDACT_MIN_BYTES)
+      (*skipped)++;
+    else
+      add_secret (redactor, *secrets);
+  if (redactor->patterns.failed) {
+    redactor_free (redactor);
+    return error_set (err, E_NO_MEMORY, 0, "out of memory");
+  }
+  *out = redactor;
+  return 0;
+}
+
+void
+redactor_free (struct redactor *redactor)
+{
+  size_t i;
+
+  if (!redactor)
+    return;
+  for (i = 0; i < redactor->patterns.count; i++)
+    explicit_bzero (redactor->patterns.items[i],
+                    strlen (redactor->patterns.items[i]));
+  coffer_strings_free (&redactor->patterns);
+  free (redactor);
+}
+
+void
+redact_text (const struct redactor *redactor, char *text)
+{
+  size_t i, size;
+  char *at;
+
+  if (!redactor || !text)
+    return;
+  for (i = 0; i < redactor->patterns.count; i++) {
+    size = strlen (redactor->patterns.items[i]);
+    at = text;
+    while ((at = strstr (at, redactor->patterns.items[i])) != NULL) {
+      memcpy (at, HIDDEN, sizeof HIDDEN - 1);
+      at += sizeof HIDDEN - 1;
+      memmove (at, at + size - (sizeof HIDDEN - 1),
+               strlen (at + size - (sizeof HIDDEN - 1)) + 1);
+    }
+  }
+}
+
+/* The record was copied by the host, so that its texts may be written. */
+static void
+redact_field (const struct redactor *redactor,
+              const struct contract_field *field, char *at)
+{
+  char **texts;
+  void **records;
+
+  switch (field->type) {
+  case CONTRACT_STR:
+  case CONTRACT_TEXT:
+    redact_text (redactor, *(char **) (void *) at);
+    break;
+  case CONTRACT_STRV:
+    for (texts = *(char ***) (void *) at; texts && *texts; texts++)
+      redact_text (redactor, *texts);
+    break;
+  case CONTRACT_REC:
+    redact_record (redactor, field->record, *(void **) (void *) at);
+    break;
+  case CONTRACT_RECV:
+    for (records = *(void ***) (void *) at; records && *records; records++)
+      redact_record (redactor, field->record, *records);
+    break;
+  default:
+    break;
+  }
+}
+
+void
+redact_record (const struct redactor *redactor,
+               const struct contract_record *record, void *data)
+{
+  uint16_t i;
+
+  if (!redactor || redactor->patterns.count == 0 || !data)
+    return;
+  for (i = 0; i < record->n_fields; i++)
+    redact_field (redactor, &record->fields[i],
+                  (char *) data + record->fields[i].offset);
+}
+
+static json_t *
+redact_string (const struct redactor *redactor, const char *text)
+{
+  char *copy = strdup (text);
+  json_t *out;
+
+  if (!copy)
+    return NULL;
+  redact_text (redactor, copy);
+  out = json_string (copy);
+  free (copy);
+  return out;
+}
+
+static json_t *
+redact_object (const struct redactor *redactor, const json_t *value)
+{
+  json_t *out = json_object (), *item, *name;
+  const char *key;
+
+  json_object_foreach ((json_t *) value, key, item) {
+    name = redact_string (redactor, key);
+    if (!name
+        || json_object_set_new (out, json_string_value (name),
+                                redact_json (redactor, item)) < 0) {
+      json_decref (name);
+      json_decref (out);
+      return NULL;
+    }
+    json_decref (name);
+  }
+  return out;
+}
+
+json_t *
+redact_json (const struct redactor *redactor, const json_t *value)
+{
+  json_t *out, *item;
+  size_t i;
+
+  if (json_is_string (value))
+    return redact_string (redactor, json_string_value (value));
+  if (json_is_object (value))
+    return redact_object (redactor, value);
+  if (!json_is_array (value))
+    return json_copy ((json_t *) value);
+  out = json_array ();
+  json_array_foreach (value, i, item)
+    if (json_array_append_new (out, redact_json (redactor, item)) < 0) {
+      json_decref (out);
+      return NULL;
+    }
+  return out;
+}
