@@ -1,1 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
+UNIT_TESTS += %D%/test-contract %D%/test-codec
+UNIT_CONTRACT_LIBS = core/contract/libcontract.a $(UNIT_BASE_LIBS) $(FFI_LIBS)
+
+%C%_test_contract_SOURCES = %D%/test-contract.c %D%/contract-values.h \
+  %D%/harness.h
+%C%_test_contract_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_contract_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_contract_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_contract_LDADD = $(UNIT_CONTRACT_LIBS)
+
+%C%_test_codec_SOURCES = %D%/test-codec.c %D%/contract-values.h %D%/harness.h
+%C%_test_codec_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_codec_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_codec_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_codec_LDADD = $(UNIT_CONTRACT_LIBS)

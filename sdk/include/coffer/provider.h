@@ -173,17 +173,18 @@ struct coffer_call {
   static inline int32_t coffer_emit_##name (                                  \
     struct coffer_call *call, const struct coffer_##name *record)             \
   {                                                                           \
-    return call->host->emit (call, id, record);                               \
+    return call->host->emit (call, id, record);                                \
   }
 COFFER_RECORDS (COFFER_X)
 #undef COFFER_X
 
 /* Report a failure: the message is for people, one line, without secrets.
- * Returns the code, so that `return coffer_fail (...)` ends an operation. */
+ * Returns the code, so that `return coffer_fail (...)` ends an operation.
+ * (In parentheses, because test libraries have a macro of the name `fail`.) */
 static inline int32_t
 coffer_fail (struct coffer_call *call, int32_t code, const char *message)
 {
-  return call->host->fail (call, code, COFFER_RETRY_DEFAULT, message, NULL);
+  return (call->host->fail) (call, code, COFFER_RETRY_DEFAULT, message, NULL);
 }
 
 /* The same, with what is known about trying again (enum coffer_retryable)
@@ -192,7 +193,7 @@ static inline int32_t
 coffer_fail_with (struct coffer_call *call, int32_t code, int32_t retryable,
                   const char *message, const char *details)
 {
-  return call->host->fail (call, code, retryable, message, details);
+  return (call->host->fail) (call, code, retryable, message, details);
 }
 
 /* A finished line for the host's log; level is enum coffer_level. */
