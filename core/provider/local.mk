@@ -15,5 +15,7 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/provider.c %D%/provider.h \
   %D%/redact.c %D%/redact.h \
   %D%/worker.c \
+  %D%/elf.c %D%/elf-dynamic.c %D%/elf-needed.c %D%/elf.h \
+  %D%/integrity.c %D%/integrity.h \
   %D%/manifest.c %D%/manifest-sections.c %D%/manifest-words.c \
   %D%/manifest.h %D%/manifest-read.h

@@ -52,10 +52,10 @@ open_module (struct opening *opening, const struct registry_entry *entry,
   if (manifest_module (manifest, &module, err) < 0)
     return -1;
   opening->module_fd = integrity_open (entry->dir_fd, module->file,
-                                       module->sha256, 1, err);
+                                       module->sha256, 0, err);
   if (opening->module_fd < 0)
     return error_wrap (err, "integrity of %s", module->file);
-  if (elf_gate (opening->module_fd, module->file, &facts, err) < 0)
+  if (elf_gate_for (opening->module_fd, module->file, contract, &facts, err) < 0)
     return error_wrap (err, "module %s", module->file);
   opening->note = facts->note;
   opening->claim = (struct module_claim){
