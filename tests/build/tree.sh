@@ -62,18 +62,21 @@ long_lists () {
 }
 check "no file outgrew its reader" silent long_lists
 
+# Every file of a kind that is built, run or shipped stands by its name in a
+# fragment: else a release lacks it, or nobody runs it.
 unlisted () {
-  cat tests/local.mk tests/*/*.mk | tr -s ' \\' '\n\n' > "$tmp/listed"
-  for f in $(grep -E '^tests/unit/test-[^/]*\.c$' "$tmp/files"); do
-    name=$(basename "$f" .c)
-    grep -qE "(^|/)$name(\.c)?$" "$tmp/listed" || echo "$f is in no list"
-  done
-  for f in $(grep -E '^tests/(e2e|build)/[^/]*\.sh$' "$tmp/files"); do
-    name=$(basename "$f")
-    grep -qE "(^|/)$name$" "$tmp/listed" || echo "$f is in no list"
-  done
+  cat Makefile.am ./*/local.mk ./*/*/local.mk tests/*/*.mk \
+    | tr -s ' \\=' '\n\n\n' | sed 's|.*/||' | sort -u > "$tmp/listed"
+  grep -E '^(core|plugins|sdk|tests|manifests|contrib)/' "$tmp/files" \
+    | grep -E '\.([ch]|def|sh|py|m4|in|[1-8])$' \
+    | grep -v -E '/(corpus|seeds|vectors|fixtures|bad)/' \
+    | while read -r f; do
+      name=${f##*/}
+      grep -qxF -e "$name" -e "${name%.c}" "$tmp/listed" \
+        || echo "$f is in no fragment"
+    done
 }
-check "every test is listed where it is run" silent unlisted
+check "every file is listed where it is built, run or shipped" silent unlisted
 
 trailing () {
   grep -E '\.([chy]|mk|sh|py|md|yaml|def|ac|am|[1-8])$' "$tmp/files" \

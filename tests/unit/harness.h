@@ -30,6 +30,16 @@
     skip ();                                                                  \
   } while (0)
 
+/* `count` times CHECK_SCALE: 1 in `make check`, 100 in `make check-long`. */
+__attribute__ ((unused)) static unsigned long
+harness_scaled (unsigned long count)
+{
+  const char *scale = getenv ("CHECK_SCALE");
+  unsigned long factor = scale ? strtoul (scale, NULL, 10) : 1;
+
+  return count * (factor < 1 ? 1 : factor > 1000 ? 1000 : factor);
+}
+
 static int
 harness_remove_one (const char *path, const struct stat *st, int kind,
                     struct FTW *ftw)
