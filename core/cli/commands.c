@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 
 const struct cli_table cli_tables[] = {
+  { seal_commands },
   { explain_commands },
   { help_commands },
   { NULL }

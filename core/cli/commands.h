@@ -8,5 +8,6 @@
 
 extern const struct cli_command explain_commands[];
 extern const struct cli_command help_commands[];
+extern const struct cli_command seal_commands[];
 
 #endif /* CLI_COMMANDS_H */

@@ -6,9 +6,10 @@ core_cli_libcli_a_CFLAGS = $(HOST_CC_FLAGS)
 core_cli_libcli_a_SOURCES = \
   %D%/cli.h %D%/commands.h %D%/output.h \
   %D%/commands.c %D%/explain.c %D%/help.c %D%/invocation.c %D%/options.c \
-  %D%/output.c %D%/progress.c %D%/table.c
+  %D%/output.c %D%/progress.c %D%/seal.c %D%/table.c
 # In the order in which they need each other.
-cli_archives = %D%/libcli.a core/contract/libcontract.a \
+cli_archives = %D%/libcli.a core/provider/libprovider.a \
+  core/contract/libcontract.a \
   core/base/libbase.a
 cli_libs = sdk/lib/libcoffer-provider.a $(FFI_LIBS) $(YAML_LIBS) \
   $(JANSSON_LIBS) $(SECCOMP_LIBS) $(SQLITE_LIBS) $(MD_LIBS)

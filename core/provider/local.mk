@@ -14,6 +14,7 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/outcome.c %D%/outcome.h \
   %D%/provider.c %D%/provider.h \
   %D%/redact.c %D%/redact.h \
+  %D%/seal.c %D%/seal.h \
   %D%/worker.c \
   %D%/elf.c %D%/elf-dynamic.c %D%/elf-needed.c %D%/elf.h \
   %D%/integrity.c %D%/integrity.h \
