@@ -305,6 +305,7 @@ struct copy {
   enum end_kind from_kind, to_kind;
   int64_t deadline_ns;
   int cancel_fd;
+  uint64_t moved;               /* bytes that have arrived */
   int splice;                   /* 0 once the kernel has refused it */
   char *bytes;                  /* COPY_CHUNK, made when first needed */
 };
@@ -357,6 +358,8 @@ copy_splice (struct copy *copy, uint64_t left)
       return -1;
     n = splice (copy->from, NULL, copy->to, NULL, copy_most (left),
                 SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    if (n > 0)
+      copy->moved += (uint64_t) n;
     if (n >= 0 || (errno != EAGAIN && errno != EINTR))
       return n;
   }
@@ -385,6 +388,7 @@ copy_put (struct copy *copy, size_t size)
     if (n < 0)
       return -1;
     done += (size_t) n;
+    copy->moved += (uint64_t) n;
   }
   return 0;
 }
@@ -430,7 +434,6 @@ coffer_copy (int from, int to, uint64_t limit, int64_t deadline_ns,
     .cancel_fd = cancel_fd,
   };
   struct pipe_guard guard;
-  uint64_t done = 0;
   ssize_t n = 1;
 
   /* Splicing to a socket may block in spite of SPLICE_F_NONBLOCK. */
@@ -438,14 +441,11 @@ coffer_copy (int from, int to, uint64_t limit, int64_t deadline_ns,
                 (copy.from_kind == END_PIPE || copy.to_kind == END_PIPE);
   pipe_guard_enter (&guard);
   errno = 0;
-  while (n > 0 && (limit == 0 || done < limit)) {
-    n = copy_step (&copy, limit ? limit - done : 0);
-    if (n > 0)
-      done += (uint64_t) n;
-  }
+  while (n > 0 && (limit == 0 || copy.moved < limit))
+    n = copy_step (&copy, limit ? limit - copy.moved : 0);
   pipe_guard_leave (&guard);
   if (copied)
-    *copied = done;
+    *copied = copy.moved;
   free (copy.bytes);
   return n < 0 ? -1 : 0;
 }

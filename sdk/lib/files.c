@@ -24,13 +24,8 @@
 
 #include "internal.h"
 
-/* A field of an options record, or 0 when the caller's record is too short
- * for it or there is none. */
-#define OPTION(opts, field)                                                   \
-  ((opts) &&                                                                  \
-   (opts)->size >= __builtin_offsetof (__typeof__ (*(opts)), field) +         \
-                     sizeof (opts)->field ?                                   \
-     (opts)->field : 0)
+/* A field of an options record, or 0 when there is none or it is too short. */
+#define OPTION(opts, field) (COFFER_HAS (opts, field) ? (opts)->field : 0)
 
 static const struct {
   int sys_errno;
@@ -199,8 +194,11 @@ coffer_files_read (struct coffer_call *call, int root, const char *path,
   fd = coffer_open_regular (root, path, &st);
   if (fd < 0)
     return fail_path (call, errno, path);
-  if (offset > 0 && lseek (fd, (off_t) offset, SEEK_SET) < 0)
+  if (offset > 0 && lseek (fd, (off_t) offset, SEEK_SET) < 0) {
+    if (errno == EINVAL)        /* beyond what a file of its kind can hold */
+      return emit_stat (call, path, &st, NULL, 0);
     return fail_path (call, errno, path);
+  }
   if (coffer_copy (fd, out, length, call->deadline_ns, call->cancel_fd,
                    &moved) < 0)
     return fail_path (call, errno, path);

@@ -52,16 +52,13 @@ invalid:
   return -1;
 }
 
-/* `path` is normal, or "." for the root. */
 static int
-open_normal (int root, const char *path, int flags, mode_t mode,
-             uint64_t resolve)
+open_once (int root, const char *path, int flags, mode_t mode)
 {
   struct open_how how = {
     .flags = (uint64_t) (unsigned) flags | O_CLOEXEC | O_NOFOLLOW,
-    .mode = flags & (O_CREAT | O_TMPFILE) ? mode & 07777 : 0,
-    .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
-               resolve,
+    .mode = flags & O_CREAT ? mode & 07777 : 0,
+    .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
   };
   long fd;
 
@@ -69,6 +66,23 @@ open_normal (int root, const char *path, int flags, mode_t mode,
     fd = syscall (SYS_openat2, root, *path ? path : ".", &how, sizeof how);
   while (fd < 0 && (errno == EINTR || errno == EAGAIN));
   return (int) fd;
+}
+
+/* `path` is normal; "" is the root.  A link where a folder should be is
+ * ENOTDIR to the kernel; to our callers it is a link. */
+static int
+open_normal (int root, const char *path, int flags, mode_t mode)
+{
+  int fd = open_once (root, path, flags, mode), link;
+  struct stat st;
+
+  if (fd >= 0 || errno != ENOTDIR || !(flags & O_DIRECTORY))
+    return fd;
+  link = open_once (root, path, O_PATH, 0);
+  errno = link >= 0 && fstat (link, &st) == 0 && S_ISLNK (st.st_mode) ?
+    ELOOP : ENOTDIR;
+  coffer_fd_close (&link);
+  return -1;
 }
 
 int
@@ -81,8 +95,8 @@ coffer_open_beneath (int root, const char *path, int flags, mode_t mode)
   if (path_normalise (path, normal) < 0)
     return -1;
   if (flags & (O_PATH | O_DIRECTORY))
-    return open_normal (root, normal, flags, mode, 0);
-  fd = open_normal (root, normal, flags | O_NONBLOCK | O_NOCTTY, mode, 0);
+    return open_normal (root, normal, flags, mode);
+  fd = open_normal (root, normal, flags | O_NONBLOCK | O_NOCTTY, mode);
   if (fd < 0)
     return -1;
   if (!(flags & O_NONBLOCK)) {
@@ -115,13 +129,13 @@ coffer_open_regular (int root, const char *path, struct stat *st)
 static int
 open_or_make (int dir, const char *name)
 {
-  int fd = open_normal (dir, name, O_PATH | O_DIRECTORY, 0, 0);
+  int fd = open_normal (dir, name, O_PATH | O_DIRECTORY, 0);
 
   if (fd >= 0 || errno != ENOENT)
     return fd;
   if (mkdirat (dir, name, 0755) < 0 && errno != EEXIST)
     return -1;
-  return open_normal (dir, name, O_PATH | O_DIRECTORY, 0, 0);
+  return open_normal (dir, name, O_PATH | O_DIRECTORY, 0);
 }
 
 /* Opens `path`, which is normal, making what is missing on the way. */
@@ -132,7 +146,7 @@ open_making (int root, char *path)
   char *slash, *at = path;
   int next;
 
-  dir = open_normal (root, ".", O_PATH | O_DIRECTORY, 0, 0);
+  dir = open_normal (root, ".", O_PATH | O_DIRECTORY, 0);
   while (dir >= 0 && *at) {
     slash = strchrnul (at, '/');
     if (*slash)
@@ -158,10 +172,10 @@ open_parent_normal (int root, char *normal, int parents, char **name)
   }
   *name = slash ? slash + 1 : normal;
   if (!slash)
-    return open_normal (root, ".", O_PATH | O_DIRECTORY, 0, 0);
+    return open_normal (root, ".", O_PATH | O_DIRECTORY, 0);
   *slash = '\0';
   if (!parents)
-    return open_normal (root, normal, O_PATH | O_DIRECTORY, 0, 0);
+    return open_normal (root, normal, O_PATH | O_DIRECTORY, 0);
   return open_making (root, normal);
 }
 
@@ -206,7 +220,7 @@ coffer_mkdir_beneath (int root, const char *path, mode_t mode, int parents)
     return 0;
   if (errno != EEXIST || !parents)
     return -1;
-  made = open_normal (dir, name, O_PATH | O_DIRECTORY, 0, 0);
+  made = open_normal (dir, name, O_PATH | O_DIRECTORY, 0);
   return made < 0 ? -1 : 0;
 }
 

@@ -1,1 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
+# Tests of what modules link: they link nothing else of the host.
+SDK_UNIT_CPP_FLAGS = $(MODULE_CPP_FLAGS) -I$(top_srcdir)/tests/unit \
+  $(CMOCKA_CFLAGS)
+SDK_UNIT_LIBS = sdk/lib/libcoffer-provider.a $(CMOCKA_LIBS)
+
+# The host that the tests of provider modules call from.
+check_LIBRARIES += %D%/libfakehost.a
+%C%_libfakehost_a_SOURCES = %D%/fakehost.c %D%/fakehost.h
+%C%_libfakehost_a_CPPFLAGS = $(MODULE_CPP_FLAGS)
+%C%_libfakehost_a_CFLAGS = $(UNIT_CC_FLAGS)
+
+UNIT_TESTS += %D%/test-sdk-buffer %D%/test-sdk-fd %D%/test-sdk-path \
+  %D%/test-sdk-files
+
+%C%_test_sdk_buffer_SOURCES = %D%/test-sdk-buffer.c %D%/harness.h
+%C%_test_sdk_buffer_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
+%C%_test_sdk_buffer_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sdk_buffer_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sdk_buffer_LDADD = $(SDK_UNIT_LIBS)
+
+%C%_test_sdk_fd_SOURCES = %D%/test-sdk-fd.c %D%/harness.h
+%C%_test_sdk_fd_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
+%C%_test_sdk_fd_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sdk_fd_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sdk_fd_LDADD = $(SDK_UNIT_LIBS)
+
+%C%_test_sdk_path_SOURCES = %D%/test-sdk-path.c %D%/harness.h
+%C%_test_sdk_path_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
+%C%_test_sdk_path_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sdk_path_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sdk_path_LDADD = $(SDK_UNIT_LIBS)
+
+%C%_test_sdk_files_SOURCES = %D%/test-sdk-files.c %D%/harness.h
+%C%_test_sdk_files_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
+%C%_test_sdk_files_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sdk_files_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sdk_files_LDADD = %D%/libfakehost.a $(SDK_UNIT_LIBS)
