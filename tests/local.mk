@@ -29,4 +29,4 @@ else
 TESTS += %D%/unit/no-cmocka.sh
 endif
 TESTS += $(SCENARIOS)
-EXTRA_DIST += $(SCENARIOS) %D%/unit/no-cmocka.sh
+EXTRA_DIST += $(SCENARIOS) %D%/unit/no-cmocka.sh %D%/unit/run.sh
