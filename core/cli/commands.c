@@ -7,6 +7,7 @@
 
 const struct cli_table cli_tables[] = {
   { seal_commands },
+  { contract_commands },
   { explain_commands },
   { help_commands },
   { NULL }

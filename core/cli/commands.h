@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 
+extern const struct cli_command contract_commands[];
 extern const struct cli_command explain_commands[];
 extern const struct cli_command help_commands[];
 extern const struct cli_command seal_commands[];

@@ -4,9 +4,21 @@
 noinst_LIBRARIES += core/cli/libcli.a
 core_cli_libcli_a_CFLAGS = $(HOST_CC_FLAGS)
 core_cli_libcli_a_SOURCES = \
-  %D%/cli.h %D%/commands.h %D%/output.h \
-  %D%/commands.c %D%/explain.c %D%/help.c %D%/invocation.c %D%/options.c \
-  %D%/output.c %D%/progress.c %D%/seal.c %D%/table.c
+  %D%/cli.h \
+  %D%/commands.h \
+  %D%/operation.h \
+  %D%/output.h \
+  %D%/commands.c \
+  %D%/contract.c \
+  %D%/explain.c \
+  %D%/help.c \
+  %D%/invocation.c \
+  %D%/operation.c \
+  %D%/options.c \
+  %D%/output.c \
+  %D%/progress.c \
+  %D%/seal.c \
+  %D%/table.c
 # In the order in which they need each other.
 cli_archives = %D%/libcli.a core/provider/libprovider.a \
   core/contract/libcontract.a \

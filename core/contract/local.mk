@@ -9,6 +9,7 @@ noinst_LIBRARIES += %D%/libcontract.a
   %D%/copy.c \
   %D%/decode.c \
   %D%/encode.c \
+  %D%/reference.c \
   %D%/table.c \
   %D%/values.c \
   %D%/values.h
