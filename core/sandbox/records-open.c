@@ -21,7 +21,7 @@
 
 /* Pages of the log after which a commit also writes them back.  Small, since
  * the first process after a pause reads the whole log. */
-#define CHECKPOINT_PAGES 128
+#define CHECKPOINT_PAGES 64
 
 static const char *const schema_steps[] = {
   "CREATE TABLE sandbox ("
