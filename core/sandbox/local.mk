@@ -2,7 +2,14 @@
 noinst_LIBRARIES += %D%/libsandbox.a
 %C%_libsandbox_a_CFLAGS = $(HOST_CC_FLAGS)
 %C%_libsandbox_a_SOURCES = \
+  %D%/claims.c \
+  %D%/create.c \
+  %D%/host.c %D%/host.h \
   %D%/ids.c \
+  %D%/info.c %D%/info.h \
+  %D%/lifecycle.c \
   %D%/owner.c %D%/owner.h \
   %D%/records.c %D%/records-open.c %D%/records.h %D%/records-private.h \
-  %D%/sandbox.h
+  %D%/request.c %D%/request.h \
+  %D%/sandbox.h \
+  %D%/sweep.c

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making a sandbox.  The order is what matters: the request is checked, the
+ * mounts are opened, the row says `creating`, and only then is the provider
+ * asked.  Whatever fails after that is undone through the provider, and a row
+ * goes only when the provider has said that there is nothing behind it. */
+
+#include "config.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "base/log.h"
+#include "sandbox/host.h"
+#include "sandbox/info.h"
+#include "sandbox/request.h"
+
+#define CREATE_DEFAULT_MS 60000
+#define UNDO_MS 10000
+/* After a creation's deadline, until another process may judge its row. */
+#define CREATE_SLACK_MS 10000
+
+/* All that one creation holds. */
+struct creation {
+  struct host *host;
+  const struct sandbox_request *request;
+  struct provider *provider;
+  struct sandbox_record *record;
+  struct coffer_strings not_applied;
+  struct coffer_mount *mounts;
+  const struct coffer_mount **mount_list;
+  int lifeline[2];
+  int recorded;
+};
+
+static void
+creation_fini (struct creation *creation)
+{
+  size_t i;
+
+  for (i = 0; creation->mounts && i < creation->request->n_mounts; i++)
+    coffer_fd_close (&creation->mounts[i].source_fd);
+  free (creation->mounts);
+  free (creation->mount_list);
+  coffer_fd_close (&creation->lifeline[0]);
+  coffer_fd_close (&creation->lifeline[1]);
+  coffer_strings_free (&creation->not_applied);
+  sandbox_record_free (creation->record);
+}
+#define auto_creation __attribute__ ((cleanup (creation_fini)))
+
+/* The source as it is now: later changes of the path change nothing, and a
+ * link put there while it was looked up is noticed. */
+static int
+mount_open (const struct sandbox_mount *mount, int *out, struct error **err)
+{
+  char real[PATH_MAX];
+  struct stat opened, named;
+  coffer_autoclose int fd = -1;
+
+  if (!realpath (mount->source, real))
+    return error_set (err, E_SANDBOX_SPEC, errno, "mounts: %s",
+                      mount->source);
+  fd = open (real, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0 || fstat (fd, &opened) < 0 || stat (mount->source, &named) < 0)
+    return error_set (err, E_SANDBOX_SPEC, errno, "mounts: %s",
+                      mount->source);
+  if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
+    return error_set (err, E_BUSY, 0, "mounts: %s changed while it was opened",
+                      mount->source);
+  if (!S_ISDIR (opened.st_mode) && !S_ISREG (opened.st_mode))
+    return error_set (err, E_SANDBOX_SPEC, 0,
+                      "mounts: %s is neither a folder nor a regular file",
+                      mount->source);
+  *out = coffer_fd_steal (&fd);
+  return 0;
+}
+
+static int
+mounts_open (struct creation *creation, struct error **err)
+{
+  const struct sandbox_request *request = creation->request;
+  size_t i;
+
+  creation->mounts = calloc (request->n_mounts + 1, sizeof *creation->mounts);
+  creation->mount_list = calloc (request->n_mounts + 1,
+                                 sizeof *creation->mount_list);
+  if (!creation->mounts || !creation->mount_list)
+    return error_set (err, E_NO_MEMORY, 0, "the mounts");
+  for (i = 0; i < request->n_mounts; i++) {
+    creation->mounts[i].size = sizeof creation->mounts[i];
+    creation->mounts[i].source_fd = -1;
+  }
+  for (i = 0; i < request->n_mounts; i++) {
+    struct coffer_mount *mount = &creation->mounts[i];
+
+    if (mount_open (&request->mounts[i], &mount->source_fd, err) < 0)
+      return -1;
+    mount->source = request->mounts[i].source;
+    mount->target = request->mounts[i].target;
+    mount->writable = request->mounts[i].writable != 0;
+    creation->mount_list[i] = mount;
+  }
+  return 0;
+}
+
+static void
+own (struct sandbox_record *record, const struct owner *owner)
+{
+  record->owner_pid = owner->pid;
+  record->owner_start = owner->start;
+}
+
+static int
+record_new (struct creation *creation, const struct provider_call *call,
+            struct error **err)
+{
+  struct sandbox_record *record = calloc (1, sizeof *record);
+  int64_t left = (int64_t) CREATE_DEFAULT_MS * 1000000;
+
+  creation->record = record;
+  if (!record)
+    return error_set (err, E_NO_MEMORY, 0, "a record");
+  if (sandbox_id_new (record->id, err) < 0)
+    return -1;
+  record->spec = request_to_json (creation->request, err);
+  if (!record->spec)
+    return -1;
+  record->provider = strdup (provider_id (creation->provider));
+  record->tenant = strdup (SANDBOX_TENANT);
+  record->owner_where = strdup (creation->host->owner.where);
+  if (!record->provider || !record->tenant || !record->owner_where)
+    return error_set (err, E_NO_MEMORY, 0, "a record");
+  /* Until it runs it belongs to this process, whatever becomes of it then. */
+  own (record, &creation->host->owner);
+  record->state = SANDBOX_CREATING;
+  record->created_ns = coffer_realtime_ns ();
+  if (call && call->deadline_ns)
+    left = call->deadline_ns - coffer_now_ns ();
+  record->deadline_ns = record->created_ns + left
+                        + CREATE_SLACK_MS * 1000000LL;
+  return 0;
+}
+
+/* The intent: on the disk before a remote provider is asked, since what it
+ * makes outlives a loss of power here. */
+static int
+record_intent (struct creation *creation, struct error **err)
+{
+  struct host *host = creation->host;
+  const struct manifest *manifest = provider_manifest (creation->provider);
+  enum records_sync sync = RECORDS_NORMAL;
+  struct error *error = NULL;
+
+  if (!host->records)
+    return 0;
+  if (manifest && manifest->isolation_kind
+      && strncmp (manifest->isolation_kind, "remote", 6) == 0)
+    sync = RECORDS_FULL;
+  if (records_insert (host->records, creation->record, sync, &error) < 0)
+    return host_records_failed (host, error, err);
+  creation->recorded = 1;
+  return 0;
+}
+
+/* The provider's answer is not known, or not good: nothing of it may stay. */
+static void
+creation_undo (struct creation *creation)
+{
+  struct sandbox_record *record = creation->record;
+  struct provider_call call = call_in (UNDO_MS, -1);
+  struct host *host = creation->host;
+  auto_error struct error *error = NULL;
+  int gone;
+
+  coffer_fd_close (&creation->lifeline[1]);
+  if (provider_kill (creation->provider, record->id, &call, &gone, &error)
+      == 0) {
+    if (!creation->recorded || !host->records
+        || records_delete (host->records, record->id, &error) == 0)
+      return;
+  } else if (creation->recorded && host->records) {
+    record->state = SANDBOX_LOST;
+    records_update (host->records, record, NULL);
+  }
+  log_event (LOG_LEVEL_WARNING, "sandbox",
+             "%s: what was begun is left to the next start: %s", record->id,
+             error_message (error));
+}
+
+static void
+spec_fill (const struct creation *creation, struct coffer_sandbox_spec *spec)
+{
+  const struct sandbox_request *request = creation->request;
+
+  *spec = (struct coffer_sandbox_spec){
+    .size = sizeof *spec,
+    .template_name = request->template_name,
+    .image = request->image,
+    .profile = request->profile,
+    .env = request->env,
+    .workdir = request->workdir,
+    .user = request->user,
+    .memory_bytes = request->memory_bytes,
+    .cpu_millis = request->cpu_millis,
+    .pids = request->pids,
+    .disk_bytes = request->disk_bytes,
+    .inodes = request->inodes,
+    .network = request->network,
+    .allow = request->allow,
+    .mounts = creation->mount_list,
+    .ports = request->ports,
+    .ttl_ms = request_ttl (request, creation->provider),
+    .metadata = request->metadata,
+    .lifeline = creation->lifeline[0],
+    .single_exec = request->single_exec != 0,
+  };
+}
+
+static int
+ask_provider (struct creation *creation, const struct provider_call *call,
+              struct info_sink *sink, struct error **err)
+{
+  struct provider_call inner = info_call (sink, call);
+  struct coffer_sandbox_spec spec;
+
+  spec_fill (creation, &spec);
+  if (!inner.deadline_ns)
+    inner.deadline_ns = deadline_in (CREATE_DEFAULT_MS);
+  if (INVOKE (creation->provider, &inner, err, sandbox_create,
+              .sandbox = creation->record->id, .spec = &spec) < 0)
+    return -1;
+  if (sink->failed)
+    return error_set (err, E_NO_MEMORY, 0, "what the provider reported");
+  if (json_array_size (sink->infos) != 1)
+    return error_set (err, E_PROVIDER_FAILED, 0,
+                      "%s: sandbox_create reported %zu sandboxes, not one",
+                      provider_id (creation->provider),
+                      json_array_size (sink->infos));
+  return 0;
+}
+
+static int
+record_running (struct creation *creation, struct info_sink *sink,
+                struct error **err)
+{
+  struct sandbox_record *record = creation->record;
+  struct host *host = creation->host;
+  struct error *error = NULL;
+
+  record->native_id = steal (sink->native_id);
+  if (sink->created_ns)
+    record->created_ns = sink->created_ns;
+  record->expires_ns = sink->expires_ns;
+  record->state = SANDBOX_RUNNING;
+  record->deadline_ns = 0;
+  record->generation = 1;
+  if (!creation->request->ephemeral) {
+    record->owner_pid = 0;
+    record->owner_start = 0;
+  }
+  if (!creation->recorded
+      || records_update (host->records, record, &error) == 0)
+    return 0;
+  /* A durable sandbox without a row would be out of everybody's reach. */
+  if (!creation->request->ephemeral)
+    return error_move (err, error);
+  return host_records_failed (host, error, err);
+}
+
+/* What the provider reported, and what neither it nor we could keep. */
+static json_t *
+applied_json (const struct creation *creation, const struct info_sink *sink)
+{
+  json_t *info = json_array_get (sink->infos, 0);
+  json_t *applied = json_copy (info), *words, *word;
+  size_t i, j;
+
+  words = texts_to_json (coffer_strings_view (&creation->not_applied));
+  json_array_foreach (json_object_get (info, "not_applied"), i, word) {
+    for (j = 0; j < json_array_size (words); j++)
+      if (json_equal (json_array_get (words, j), word))
+        break;
+    if (j == json_array_size (words))
+      json_array_append (words, word);
+  }
+  json_object_set_new (applied, "not_applied", words);
+  json_object_set (applied, "facts", sink->facts);
+  return applied;
+}
+
+static int
+creation_prepare (struct creation *creation, const struct provider_call *call,
+                  struct error **err)
+{
+  const struct sandbox_request *request = creation->request;
+  struct host *host = creation->host;
+  const struct opened *opened;
+
+  if (request_check (request, err) < 0
+      || host_entry (host, request->provider, &opened, err) < 0)
+    return -1;
+  if (!request->ephemeral && !host->records)
+    return error_set (err, E_RECORDS, 0,
+                      "a sandbox that lives on needs records of it");
+  if (host_provider (host, opened->entry->id, &creation->provider, err) < 0
+      || request_check_claims (request, creation->provider,
+                               opened->registry->accept,
+                               &creation->not_applied, err) < 0
+      || mounts_open (creation, err) < 0
+      || record_new (creation, call, err) < 0)
+    return -1;
+  if (request->ephemeral && pipe2 (creation->lifeline, O_CLOEXEC) < 0)
+    return error_set (err, E_IO, errno, "a lifeline");
+  return record_intent (creation, err);
+}
+
+int
+sandbox_create (struct host *host, const struct sandbox_request *request,
+                const struct provider_call *call, struct sandbox_record **out,
+                json_t **applied, struct error **err)
+{
+  auto_creation struct creation creation = {
+    .host = host, .request = request, .lifeline = { -1, -1 }
+  };
+  auto_info_sink struct info_sink sink;
+  auto_sandbox_record struct sandbox_record *copy = NULL;
+
+  info_sink_init (&sink);
+  if (creation_prepare (&creation, call, err) < 0)
+    return -1;
+  if (ask_provider (&creation, call, &sink, err) < 0
+      || record_running (&creation, &sink, err) < 0) {
+    creation_undo (&creation);
+    return -1;
+  }
+  copy = sandbox_record_copy (creation.record);
+  if (!copy) {
+    creation_undo (&creation);
+    return error_set (err, E_NO_MEMORY, 0, "a record");
+  }
+  /* From here on the host ends it, whatever fails. */
+  if (host_add_live (host, steal (creation.record),
+                     coffer_fd_steal (&creation.lifeline[1]),
+                     creation.recorded, err) < 0)
+    return -1;
+  if (applied)
+    *applied = applied_json (&creation, &sink);
+  *out = steal (copy);
+  return 0;
+}

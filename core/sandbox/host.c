@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host object: which records, which providers, which sandboxes are ours.
+ * See host.h. */
+
+#include "config.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "base/log.h"
+#include "sandbox/host.h"
+
+/* How long a host that ends waits for each sandbox of its own to be gone. */
+#define CLOSE_KILL_MS 5000
+
+int64_t
+deadline_in (int64_t ms)
+{
+  return coffer_now_ns () + ms * 1000000;
+}
+
+struct provider_call
+call_in (int64_t ms, int cancel_fd)
+{
+  return (struct provider_call){ .deadline_ns = deadline_in (ms),
+                                 .cancel_fd = cancel_fd };
+}
+
+int
+host_open (const struct place *place, unsigned flags, struct host **out,
+           struct error **err)
+{
+  auto_host struct host *host = calloc (1, sizeof *host);
+  struct error *error = NULL;
+
+  if (!host)
+    return error_set (err, E_NO_MEMORY, 0, "the host");
+  host->place = place;
+  host->flags = flags;
+  pthread_mutex_init (&host->lock, NULL);
+  if (owner_self (&host->owner, err) < 0)
+    return -1;
+  if (records_open (place, &host->records, &error) < 0
+      && host_records_failed (host, error, err) < 0)
+    return -1;
+  *out = steal (host);
+  return 0;
+}
+
+int
+host_records_failed (struct host *host, struct error *take_error,
+                     struct error **err)
+{
+  auto_error struct error *error = take_error;
+
+  if (!(host->flags & HOST_RECORDS_OPTIONAL))
+    return error_move (err, steal (error));
+  log_event (LOG_LEVEL_WARNING, "records",
+             "going on without records: %s", error_message (error));
+  records_close (steal (host->records));
+  return 0;
+}
+
+int
+host_has_records (const struct host *host)
+{
+  return host->records != NULL;
+}
+
+/* ---- providers ----------------------------------------------------------- */
+
+static int
+default_provider_locked (struct host *host, const char **id,
+                         struct error **err)
+{
+  auto_registry struct registry *registry = NULL;
+
+  if (!host->default_provider) {
+    if (registry_load (host->place, &registry, err) < 0)
+      return -1;
+    host->default_provider = strdup (registry->default_provider);
+    if (!host->default_provider)
+      return error_set (err, E_NO_MEMORY, 0, "the default provider");
+  }
+  *id = host->default_provider;
+  return 0;
+}
+
+static int
+opened_get_locked (struct host *host, const char *id, struct opened **out,
+                   struct error **err)
+{
+  auto_registry struct registry *registry = NULL;
+  const struct registry_entry *entry;
+  struct opened *opened;
+
+  if (!id && default_provider_locked (host, &id, err) < 0)
+    return -1;
+  for (opened = host->opened; opened; opened = opened->next)
+    if (strcmp (opened->entry->id, id) == 0) {
+      *out = opened;
+      return 0;
+    }
+  if (registry_load_one (host->place, id, &registry, err) < 0
+      || registry_find (registry, id, &entry, err) < 0)
+    return -1;
+  opened = calloc (1, sizeof *opened);
+  if (!opened)
+    return error_set (err, E_NO_MEMORY, 0, "provider %s", id);
+  opened->registry = steal (registry);
+  opened->entry = entry;
+  opened->next = host->opened;
+  host->opened = opened;
+  *out = opened;
+  return 0;
+}
+
+int
+host_entry (struct host *host, const char *id, const struct opened **out,
+            struct error **err)
+{
+  struct opened *opened;
+  int bad;
+
+  pthread_mutex_lock (&host->lock);
+  bad = opened_get_locked (host, id, &opened, err);
+  pthread_mutex_unlock (&host->lock);
+  if (!bad)
+    *out = opened;
+  return bad;
+}
+
+static int
+provider_get_locked (struct host *host, const char *id, struct provider **out,
+                     struct error **err)
+{
+  struct opened *opened;
+  enum provider_mode mode = PROVIDER_WORKER;
+
+  if (opened_get_locked (host, id, &opened, err) < 0)
+    return -1;
+  if ((host->flags & HOST_IN_PROCESS)
+      && opened->entry->trust == TRUST_PACKAGED)
+    mode = PROVIDER_IN_PROCESS;
+  if (!opened->provider
+      && provider_open (opened->entry, host->place, mode, &opened->provider,
+                        err) < 0)
+    return -1;
+  *out = opened->provider;
+  return 0;
+}
+
+int
+host_provider (struct host *host, const char *id, struct provider **out,
+               struct error **err)
+{
+  int bad;
+
+  pthread_mutex_lock (&host->lock);
+  bad = provider_get_locked (host, id, out, err);
+  pthread_mutex_unlock (&host->lock);
+  return bad;
+}
+
+int
+provider_kill (struct provider *provider, const char *id,
+               const struct provider_call *call, int *gone, struct error **err)
+{
+  struct error *error = NULL;
+
+  *gone = 0;
+  if (INVOKE (provider, call, &error, sandbox_kill, .sandbox = id) == 0)
+    return 0;
+  if (error && error->number == E_UNKNOWN_SANDBOX) {
+    error_free (error);
+    *gone = 1;
+    return 0;
+  }
+  return error_move (err, error);
+}
+
+/* ---- sandboxes ----------------------------------------------------------- */
+
+static char *
+copy_text (const char *text, int *failed)
+{
+  char *copy = text ? strdup (text) : NULL;
+
+  if (text && !copy)
+    *failed = 1;
+  return copy;
+}
+
+struct sandbox_record *
+sandbox_record_copy (const struct sandbox_record *from)
+{
+  struct sandbox_record *copy = malloc (sizeof *copy);
+  int failed = 0;
+
+  if (!copy)
+    return NULL;
+  *copy = *from;
+  copy->provider = copy_text (from->provider, &failed);
+  copy->native_id = copy_text (from->native_id, &failed);
+  copy->tenant = copy_text (from->tenant, &failed);
+  copy->spec = copy_text (from->spec, &failed);
+  copy->owner_where = copy_text (from->owner_where, &failed);
+  if (failed) {
+    sandbox_record_free (copy);
+    return NULL;
+  }
+  return copy;
+}
+
+static void
+live_free (struct live *live)
+{
+  coffer_fd_close (&live->lifeline);
+  sandbox_record_free (live->record);
+  free (live);
+}
+
+int
+host_add_live (struct host *host, struct sandbox_record *take_record,
+               int take_lifeline, int recorded, struct error **err)
+{
+  struct live *live = malloc (sizeof *live);
+
+  if (!live) {
+    coffer_fd_close (&take_lifeline);
+    sandbox_record_free (take_record);
+    return error_set (err, E_NO_MEMORY, 0, "a sandbox");
+  }
+  live->record = take_record;
+  live->lifeline = take_lifeline;
+  live->recorded = recorded;
+  pthread_mutex_lock (&host->lock);
+  live->next = host->live;
+  host->live = live;
+  pthread_mutex_unlock (&host->lock);
+  return 0;
+}
+
+static struct live **
+live_find_locked (struct host *host, const char *id)
+{
+  struct live **p;
+
+  for (p = &host->live; *p; p = &(*p)->next)
+    if (strcmp ((*p)->record->id, id) == 0)
+      return p;
+  return NULL;
+}
+
+int
+host_find (struct host *host, const char *id, struct sandbox_record **out,
+           struct error **err)
+{
+  struct sandbox_record *record = NULL;
+  struct live **live;
+
+  if (!sandbox_id_valid (id))
+    return error_set (err, E_UNKNOWN_SANDBOX, 0, "no sandbox has such an id");
+  pthread_mutex_lock (&host->lock);
+  live = live_find_locked (host, id);
+  if (live)
+    record = sandbox_record_copy ((*live)->record);
+  pthread_mutex_unlock (&host->lock);
+  if (live && !record)
+    return error_set (err, E_NO_MEMORY, 0, "the record of %s", id);
+  if (!live && host->records
+      && records_find (host->records, id, &record, err) < 0)
+    return -1;
+  if (!record)
+    return error_set (err, E_UNKNOWN_SANDBOX, 0, "no sandbox %s", id);
+  *out = record;
+  return 0;
+}
+
+int
+host_reach (struct host *host, const char *id, struct sandbox_record **record,
+            struct provider **provider, struct error **err)
+{
+  auto_sandbox_record struct sandbox_record *found = NULL;
+
+  if (host_find (host, id, &found, err) < 0
+      || host_provider (host, found->provider, provider, err) < 0)
+    return -1;
+  *record = steal (found);
+  return 0;
+}
+
+int
+host_forget (struct host *host, const char *id, struct error **err)
+{
+  struct live **p, *live = NULL;
+  int recorded = 1;
+
+  pthread_mutex_lock (&host->lock);
+  p = live_find_locked (host, id);
+  if (p) {
+    live = *p;
+    *p = live->next;
+    recorded = live->recorded;
+    live_free (live);
+  }
+  pthread_mutex_unlock (&host->lock);
+  if (!recorded || !host->records)
+    return 0;
+  return records_delete (host->records, id, err);
+}
+
+/* What is ephemeral ends here in an orderly way; the lifeline would end it
+ * anyway, but not its row. */
+static void
+close_live (struct host *host)
+{
+  struct live *live, *next;
+
+  for (live = host->live; live; live = next) {
+    auto_error struct error *error = NULL;
+    struct provider_call call = call_in (CLOSE_KILL_MS, -1);
+    struct provider *provider;
+    int gone;
+
+    next = live->next;
+    if (live->lifeline >= 0) {
+      if (host_provider (host, live->record->provider, &provider, &error) < 0
+          || provider_kill (provider, live->record->id, &call, &gone, &error)
+               < 0
+          || (live->recorded && host->records
+              && records_delete (host->records, live->record->id, &error)
+                   < 0))
+        log_event (LOG_LEVEL_WARNING, "sandbox", "%s: left to the next start:"
+                   " %s", live->record->id, error_message (error));
+    }
+    live_free (live);
+  }
+  host->live = NULL;
+}
+
+void
+host_close (struct host *host)
+{
+  struct opened *opened, *next;
+
+  if (!host)
+    return;
+  close_live (host);
+  for (opened = host->opened; opened; opened = next) {
+    next = opened->next;
+    provider_close (opened->provider);
+    registry_free (opened->registry);
+    free (opened);
+  }
+  records_close (host->records);
+  pthread_mutex_destroy (&host->lock);
+  free (host->default_provider);
+  free (host);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking at sandboxes, giving them more time, and ending them. */
+
+#include "config.h"
+
+#include <string.h>
+
+#include <coffer/fd.h>
+
+#include "base/log.h"
+#include "sandbox/host.h"
+#include "sandbox/info.h"
+#include "sandbox/request.h"
+
+/* The provider no longer has it: the row goes, and the caller is told. */
+static int
+gone (struct host *host, const struct sandbox_record *record,
+      struct error **err)
+{
+  error_free (*err);
+  *err = NULL;
+  if (host_forget (host, record->id, err) < 0)
+    return -1;
+  error_set (err, E_UNKNOWN_SANDBOX, 0,
+             "sandbox %s is gone: provider %s no longer has it", record->id,
+             record->provider);
+  return -1;
+}
+
+/* The record's part of what info prints; the rest is the provider's word. */
+static void
+add_record (json_t *info, const struct sandbox_record *record)
+{
+  auto_json json_t *spec = NULL;
+
+  json_object_set_new (info, "id", json_string (record->id));
+  json_object_set_new (info, "provider", json_string (record->provider));
+  json_object_set_new (info, "tenant", json_string (record->tenant));
+  json_object_set_new (info, "ephemeral",
+                       json_boolean (record->owner_pid != 0));
+  if (json_parse (record->spec, strlen (record->spec), &spec, NULL) == 0)
+    json_object_set (info, "spec", spec);
+}
+
+int
+sandbox_info (struct host *host, const char *id,
+              const struct provider_call *call, json_t **out,
+              struct error **err)
+{
+  auto_sandbox_record struct sandbox_record *record = NULL;
+  auto_info_sink struct info_sink sink;
+  struct provider_call inner = info_call (&sink, call);
+  struct provider *provider;
+  struct error *error = NULL;
+
+  info_sink_init (&sink);
+  if (host_reach (host, id, &record, &provider, err) < 0)
+    return -1;
+  if (INVOKE (provider, &inner, &error, sandbox_info, .sandbox = id) < 0) {
+    int unknown = error && error->number == E_UNKNOWN_SANDBOX;
+
+    error_move (err, error);
+    return unknown && err ? gone (host, record, err) : -1;
+  }
+  if (json_array_size (sink.infos) != 1)
+    return error_set (err, E_PROVIDER_FAILED, 0,
+                      "%s: sandbox_info reported nothing", record->provider);
+  *out = json_incref (json_array_get (sink.infos, 0));
+  add_record (*out, record);
+  return 0;
+}
+
+int
+sandbox_extend (struct host *host, const char *id, uint64_t ttl_ms,
+                const struct provider_call *call, json_t **out,
+                struct error **err)
+{
+  auto_sandbox_record struct sandbox_record *record = NULL;
+  auto_info_sink struct info_sink sink;
+  struct provider_call inner = info_call (&sink, call);
+  struct provider *provider;
+
+  info_sink_init (&sink);
+  if (ttl_ms < 1000 || ttl_ms > REQUEST_TTL_MAX_MS)
+    return error_set (err, E_SANDBOX_SPEC, 0,
+                      "ttl: %llu ms is not between 1 second and 366 days",
+                      (unsigned long long) ttl_ms);
+  if (host_reach (host, id, &record, &provider, err) < 0)
+    return -1;
+  if (!provider_claims (provider, "ttl"))
+    return error_set (err, E_CAPABILITY, 0,
+                      "provider %s does not claim ttl", record->provider);
+  if (INVOKE (provider, &inner, err, sandbox_extend, .sandbox = id,
+              .ttl_ms = ttl_ms) < 0)
+    return -1;
+  record->expires_ns = sink.expires_ns;
+  if (host->records && records_update (host->records, record, err) < 0)
+    return -1;
+  if (json_array_size (sink.infos) == 1)
+    *out = json_incref (json_array_get (sink.infos, 0));
+  else
+    *out = json_object ();
+  add_record (*out, record);
+  return 0;
+}
+
+/* ---- kill ---------------------------------------------------------------- */
+
+static int
+kill_at (struct host *host, const char *provider_name, const char *id,
+         const struct provider_call *call, int *already_gone,
+         struct error **err)
+{
+  struct provider *provider;
+
+  if (host_provider (host, provider_name, &provider, err) < 0
+      || provider_kill (provider, id, call, already_gone, err) < 0)
+    return -1;
+  return host_forget (host, id, err);
+}
+
+/* No record knows it: every provider that can be opened is asked.  One that
+ * cannot has made nothing from here. */
+static int
+kill_anywhere (struct host *host, const char *id,
+               const struct provider_call *call, int *already_gone,
+               struct error **err)
+{
+  auto_registry struct registry *registry = NULL;
+  size_t i;
+
+  *already_gone = 1;
+  if (registry_load (host->place, &registry, err) < 0)
+    return -1;
+  for (i = 0; i < registry->count && *already_gone; i++) {
+    const struct registry_entry *entry = &registry->entries[i];
+    auto_error struct error *error = NULL;
+    int gone_here = 1;
+
+    if (entry->state != PROVIDER_ENABLED)
+      continue;
+    if (kill_at (host, entry->id, id, call, &gone_here, &error) < 0)
+      log_event (LOG_LEVEL_WARNING, "sandbox", "provider %s was not asked for"
+                 " %s: %s", entry->id, id, error_message (error));
+    else
+      *already_gone = gone_here;
+  }
+  return 0;
+}
+
+int
+sandbox_kill (struct host *host, const char *provider, const char *id,
+              const struct provider_call *call, int *already_gone,
+              struct error **err)
+{
+  auto_sandbox_record struct sandbox_record *record = NULL;
+  struct provider_call fallback = call_in (60000, -1);
+  struct error *error = NULL;
+
+  if (!call)
+    call = &fallback;
+  /* What is no id at all names nothing anywhere. */
+  if (!sandbox_id_valid (id)) {
+    *already_gone = 1;
+    return 0;
+  }
+  if (provider)
+    return kill_at (host, provider, id, call, already_gone, err);
+  if (host_find (host, id, &record, &error) == 0)
+    return kill_at (host, record->provider, id, call, already_gone, err);
+  if (!error || error->number != E_UNKNOWN_SANDBOX)
+    return error_move (err, error);
+  error_free (error);
+  return kill_anywhere (host, id, call, already_gone, err);
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What earlier processes left behind, the list, and pruning.
+ *
+ * A row is judged by its state and its owner.  A dead owner means that the
+ * sandbox was ephemeral, or that its creation never finished and nobody was
+ * told its id: either is killed through the provider, which succeeds when
+ * nothing is there, and the row goes.  A creation whose owner lives but whose
+ * deadline has long passed is looked up: adopted when it is there. */
+
+#include "config.h"
+
+#include <string.h>
+
+#include <coffer/fd.h>
+
+#include "base/log.h"
+#include "sandbox/host.h"
+#include "sandbox/info.h"
+
+#define SWEEP_CALL_MS 10000
+
+/* What became of rows, for prune's report; NULL members: not wanted. */
+struct sweep {
+  struct host *host;
+  json_t *killed, *dropped, *kept;
+};
+
+static void
+note (json_t *list, const char *id)
+{
+  if (list)
+    json_array_append_new (list, json_string (id));
+}
+
+static void
+keep (struct sweep *sweep, const struct sandbox_record *record,
+      struct error *take_error)
+{
+  auto_error struct error *error = take_error;
+  json_t *entry;
+
+  log_event (LOG_LEVEL_WARNING, "sandbox", "%s (provider %s) cannot be cleaned"
+             " up yet: %s", record->id, record->provider,
+             error_message (error));
+  if (!sweep->kept)
+    return;
+  entry = json_object ();
+  json_object_set_new (entry, "id", json_string (record->id));
+  json_object_set_new (entry, "reason", json_string (error_message (error)));
+  json_array_append_new (sweep->kept, entry);
+}
+
+/* Kills and drops the row. */
+static void
+finish (struct sweep *sweep, struct sandbox_record *record)
+{
+  struct provider_call call = call_in (SWEEP_CALL_MS, -1);
+  struct host *host = sweep->host;
+  struct provider *provider;
+  struct error *error = NULL;
+  int gone = 0;
+
+  if (host_provider (host, record->provider, &provider, &error) < 0
+      || provider_kill (provider, record->id, &call, &gone, &error) < 0) {
+    if (record->state != SANDBOX_LOST) {
+      record->state = SANDBOX_LOST;
+      records_update (host->records, record, NULL);
+    }
+    keep (sweep, record, error);
+    return;
+  }
+  if (host_forget (host, record->id, &error) < 0) {
+    keep (sweep, record, error);
+    return;
+  }
+  log_event (LOG_LEVEL_INFO, "sandbox", "%s was left behind: %s", record->id,
+             gone ? "its record is dropped" : "killed");
+  note (gone ? sweep->dropped : sweep->killed, record->id);
+}
+
+/* Asks the provider.  1: it is there, with *info; 0: it is not; -1. */
+static int
+look_up (struct host *host, const struct sandbox_record *record,
+         struct info_sink *sink, struct error **err)
+{
+  struct provider_call base = call_in (SWEEP_CALL_MS, -1);
+  struct provider_call call = info_call (sink, &base);
+  struct provider *provider;
+  struct error *error = NULL;
+  const char *state;
+
+  if (host_provider (host, record->provider, &provider, err) < 0)
+    return -1;
+  if (INVOKE (provider, &call, &error, sandbox_info, .sandbox = record->id)
+      < 0) {
+    if (!error || error->number != E_UNKNOWN_SANDBOX)
+      return error_move (err, error);
+    error_free (error);
+    return 0;
+  }
+  state = json_string_value (
+    json_object_get (json_array_get (sink->infos, 0), "state"));
+  return !state || strcmp (state, "gone") != 0;
+}
+
+/* A creation that should have ended by now, by a process that still lives. */
+static void
+adopt_or_drop (struct sweep *sweep, struct sandbox_record *record)
+{
+  auto_info_sink struct info_sink sink;
+  struct error *error = NULL;
+  int there;
+
+  info_sink_init (&sink);
+  there = look_up (sweep->host, record, &sink, &error);
+  if (there == 0) {
+    finish (sweep, record);
+    return;
+  }
+  if (there > 0) {
+    record->state = SANDBOX_RUNNING;
+    record->deadline_ns = 0;
+    record->expires_ns = sink.expires_ns;
+    free (record->native_id);
+    record->native_id = steal (sink.native_id);
+    record->owner_pid = record->owner_start = 0;
+    if (records_update (sweep->host->records, record, &error) == 0)
+      return;
+  }
+  keep (sweep, record, error);
+}
+
+static int
+is_own (struct host *host, const char *id)
+{
+  struct live *live;
+  int found = 0;
+
+  pthread_mutex_lock (&host->lock);
+  for (live = host->live; live && !found; live = live->next)
+    found = strcmp (live->record->id, id) == 0;
+  pthread_mutex_unlock (&host->lock);
+  return found;
+}
+
+static void
+sweep_row (struct sweep *sweep, struct sandbox_record *record)
+{
+  struct host *host = sweep->host;
+  enum owner_state owner = OWNER_DEAD;
+
+  if (is_own (host, record->id))
+    return;
+  if (record->owner_pid)
+    owner = owner_check (&host->owner, record->owner_pid, record->owner_start,
+                         record->owner_where);
+  if (owner == OWNER_DEAD
+      || (owner == OWNER_ALIVE && record->state == SANDBOX_LOST))
+    finish (sweep, record);
+  else if (record->state == SANDBOX_CREATING && record->deadline_ns
+           && record->deadline_ns < coffer_realtime_ns ())
+    adopt_or_drop (sweep, record);
+}
+
+static int
+sweep_rows (struct sweep *sweep, struct error **err)
+{
+  auto_record_list struct record_list list = { 0, NULL };
+  size_t i;
+
+  if (records_list (sweep->host->records, RECORDS_UNSETTLED, &list, err) < 0)
+    return -1;
+  for (i = 0; i < list.count; i++)
+    sweep_row (sweep, list.items[i]);
+  return 0;
+}
+
+int
+host_sweep (struct host *host, struct error **err)
+{
+  struct sweep sweep = { .host = host };
+  struct error *error = NULL;
+
+  if (!host->records)
+    return 0;
+  if (sweep_rows (&sweep, &error) < 0)
+    return host_records_failed (host, error, err);
+  return 0;
+}
+
+/* ---- settled rows against what providers say ----------------------------- */
+
+/* What one provider lists, asked once. */
+struct listing {
+  struct listing *next;
+  char *provider;
+  json_t *infos;                /* NULL: it could not be asked */
+  struct error *error;
+};
+
+static void
+listings_free (struct listing *listings)
+{
+  struct listing *next;
+
+  for (; listings; listings = next) {
+    next = listings->next;
+    json_decref (listings->infos);
+    error_free (listings->error);
+    free (listings->provider);
+    free (listings);
+  }
+}
+DEFINE_CLEANUP (struct listing *, listings_free, auto_listings)
+
+static void
+listing_ask (struct host *host, struct listing *listing)
+{
+  auto_info_sink struct info_sink sink;
+  struct provider_call base = call_in (SWEEP_CALL_MS, -1);
+  struct provider_call call = info_call (&sink, &base);
+  struct provider *provider;
+
+  info_sink_init (&sink);
+  if (host_provider (host, listing->provider, &provider, &listing->error) == 0
+      && INVOKE (provider, &call, &listing->error, sandbox_list) == 0)
+    listing->infos = json_incref (sink.infos);
+}
+
+static struct listing *
+listing_of (struct host *host, const char *provider, struct listing **all)
+{
+  struct listing *listing;
+
+  for (listing = *all; listing; listing = listing->next)
+    if (strcmp (listing->provider, provider) == 0)
+      return listing;
+  listing = calloc (1, sizeof *listing);
+  if (!listing)
+    return NULL;
+  listing->provider = strdup (provider);
+  if (!listing->provider) {
+    free (listing);
+    return NULL;
+  }
+  listing_ask (host, listing);
+  listing->next = *all;
+  *all = listing;
+  return listing;
+}
+
+/* The provider's word on one sandbox (borrowed), or NULL. */
+static json_t *
+listed (const struct listing *listing, const char *id)
+{
+  json_t *info;
+  size_t i;
+
+  json_array_foreach (listing->infos, i, info) {
+    const char *seen = json_string_value (json_object_get (info, "id"));
+    const char *state = json_string_value (json_object_get (info, "state"));
+
+    if (seen && strcmp (seen, id) == 0
+        && !(state && strcmp (state, "gone") == 0))
+      return info;
+  }
+  return NULL;
+}
+
+/* A durable sandbox that its provider does not list.  Lists of services lag,
+ * so its own word decides before the row goes. */
+static int
+is_gone (struct host *host, const struct sandbox_record *record)
+{
+  auto_info_sink struct info_sink sink;
+  int there;
+
+  info_sink_init (&sink);
+  there = look_up (host, record, &sink, NULL);
+  return there == 0;
+}
+
+static json_t *
+row_json (const struct sandbox_record *record, json_t *info, int reachable)
+{
+  json_t *row = json_object (), *state = json_object_get (info, "state");
+  json_t *expires = json_object_get (info, "expires_ns");
+
+  json_object_set_new (row, "id", json_string (record->id));
+  json_object_set_new (row, "provider", json_string (record->provider));
+  if (reachable && state)
+    json_object_set (row, "state", state);
+  else
+    json_object_set_new (row, "state", json_string (
+      reachable ? sandbox_state_name (record->state) : "lost"));
+  json_object_set_new (row, "created_ns", json_integer (record->created_ns));
+  if (expires)
+    json_object_set (row, "expires_ns", expires);
+  else if (record->expires_ns)
+    json_object_set_new (row, "expires_ns",
+                         json_integer (record->expires_ns));
+  json_object_set_new (row, "ephemeral",
+                       json_boolean (record->owner_pid != 0));
+  return row;
+}
+
+static int
+list_row (struct host *host, const struct sandbox_record *record,
+          struct listing **listings, json_t *out, struct error **err)
+{
+  struct listing *listing;
+  json_t *info = NULL;
+
+  /* Held by a process that lives: its provider there knows, not ours. */
+  if (record->owner_pid == 0) {
+    listing = listing_of (host, record->provider, listings);
+    if (!listing)
+      return error_set (err, E_NO_MEMORY, 0, "the list");
+    if (!listing->infos) {
+      log_event (LOG_LEVEL_WARNING, "sandbox", "provider %s cannot list: %s",
+                 record->provider, error_message (listing->error));
+      json_array_append_new (out, row_json (record, NULL, 0));
+      return 0;
+    }
+    info = listed (listing, record->id);
+    if (!info && record->state != SANDBOX_CREATING && is_gone (host, record))
+      return host_forget (host, record->id, err);
+  }
+  json_array_append_new (out, row_json (record, info, 1));
+  return 0;
+}
+
+int
+sandbox_list (struct host *host, json_t **out, struct error **err)
+{
+  auto_record_list struct record_list list = { 0, NULL };
+  CLEANUP (auto_listings) struct listing *listings = NULL;
+  auto_json json_t *rows = json_array ();
+  size_t i;
+
+  if (!host->records)
+    return error_set (err, E_RECORDS, 0, "there are no records to list");
+  if (records_list (host->records, RECORDS_ALL, &list, err) < 0)
+    return -1;
+  for (i = 0; i < list.count; i++)
+    if (list_row (host, list.items[i], &listings, rows, err) < 0)
+      return -1;
+  *out = json_incref (rows);
+  return 0;
+}
+
+static void
+prune_row (struct sweep *sweep, struct sandbox_record *record)
+{
+  struct error *error = NULL;
+
+  /* Owned: sweep_rows has judged it, except one whose owner cannot be seen
+   * from here; of that the provider must know. */
+  if (record->owner_pid != 0
+      && owner_check (&sweep->host->owner, record->owner_pid,
+                      record->owner_start, record->owner_where)
+           != OWNER_UNKNOWN)
+    return;
+  if (record->expires_ns && record->expires_ns < coffer_realtime_ns ()) {
+    finish (sweep, record);
+  } else if (is_gone (sweep->host, record)) {
+    if (host_forget (sweep->host, record->id, &error) < 0)
+      keep (sweep, record, error);
+    else
+      note (sweep->dropped, record->id);
+  }
+}
+
+int
+sandbox_prune (struct host *host, json_t **out, struct error **err)
+{
+  auto_record_list struct record_list list = { 0, NULL };
+  auto_json json_t *report = json_object ();
+  struct sweep sweep = { .host = host, .killed = json_array (),
+                         .dropped = json_array (), .kept = json_array () };
+  size_t i;
+
+  json_object_set_new (report, "killed", sweep.killed);
+  json_object_set_new (report, "dropped", sweep.dropped);
+  json_object_set_new (report, "kept", sweep.kept);
+  if (!host->records)
+    return error_set (err, E_RECORDS, 0, "there are no records to prune");
+  if (sweep_rows (&sweep, err) < 0
+      || records_list (host->records, RECORDS_ALL, &list, err) < 0)
+    return -1;
+  for (i = 0; i < list.count; i++)
+    prune_row (&sweep, list.items[i]);
+  *out = json_incref (report);
+  return 0;
+}
