@@ -36,6 +36,7 @@ struct cli_option {
 };
 
 struct cli;
+struct host;
 
 enum cli_command_flag {
   /* The exit status is another program's; coffer's own failure is 125. */
@@ -96,7 +97,7 @@ struct cli {
 
   /* Made on first use. */
   struct place *place;
-  void *sandbox_host;
+  struct host *opened;          /* session_host */
 };
 
 /* Fills a zeroed cli.  What was understood before a failure stays filled in,
@@ -121,7 +122,8 @@ int cli_number (const struct cli *cli, const char *name, uint64_t min,
 
 int cli_place (struct cli *cli, const struct place **out, struct error **err);
 
-/* The exit status of a failure, as the table says or 125. */
+/* The exit status of a failure: as the table says, 125 for a command that
+ * runs another, 128 and more when a signal ended it. */
 int cli_failure_status (const struct cli *cli, const struct error *err);
 
 /* ---- help --------------------------------------------------------------- */

@@ -6,6 +6,10 @@
 
 #include "cli/cli.h"
 
+extern const struct cli_command run_commands[];
+extern const struct cli_command sandbox_commands[];
+extern const struct cli_command sandbox_exec_commands[];
+extern const struct cli_command sandbox_file_commands[];
 extern const struct cli_command contract_commands[];
 extern const struct cli_command explain_commands[];
 extern const struct cli_command help_commands[];

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "sandbox/sandbox.h"
 
 const char *
 cli_value (const struct cli *cli, const char *name)
@@ -115,6 +116,8 @@ cli_failure_status (const struct cli *cli, const struct error *err)
 {
   const struct error_info *info;
 
+  if (err->number == E_EXEC_CANCELLED && sandbox_signal_caught ())
+    return 128 + sandbox_signal_caught ();
   if (cli->command && cli->command->flags & COMMAND_RUNS)
     return 125;
   info = error_lookup (err->number);
@@ -124,6 +127,7 @@ cli_failure_status (const struct cli *cli, const struct error *err)
 void
 cli_fini (struct cli *cli)
 {
+  host_close (cli->opened);
   free (cli->args);
   free (cli->given);
   place_free (cli->place);

@@ -4,25 +4,40 @@
 noinst_LIBRARIES += core/cli/libcli.a
 core_cli_libcli_a_CFLAGS = $(HOST_CC_FLAGS)
 core_cli_libcli_a_SOURCES = \
+  %D%/capture.h \
   %D%/cli.h \
   %D%/commands.h \
+  %D%/env.h \
   %D%/operation.h \
   %D%/output.h \
+  %D%/session.h \
+  %D%/spec.h \
+  %D%/capture.c \
   %D%/commands.c \
   %D%/contract.c \
+  %D%/env.c \
+  %D%/exec.c \
   %D%/explain.c \
   %D%/help.c \
+  %D%/hint.c \
   %D%/invocation.c \
+  %D%/mount.c \
   %D%/operation.c \
   %D%/options.c \
   %D%/output.c \
   %D%/progress.c \
+  %D%/run.c \
+  %D%/sandbox.c \
+  %D%/sandbox-exec.c \
+  %D%/sandbox-files.c \
   %D%/seal.c \
+  %D%/session.c \
+  %D%/spec.c \
   %D%/table.c
+
 # In the order in which they need each other.
-cli_archives = %D%/libcli.a core/provider/libprovider.a \
-  core/contract/libcontract.a \
-  core/base/libbase.a
+cli_archives = %D%/libcli.a core/sandbox/libsandbox.a \
+  core/provider/libprovider.a core/contract/libcontract.a core/base/libbase.a
 cli_libs = sdk/lib/libcoffer-provider.a $(FFI_LIBS) $(YAML_LIBS) \
   $(JANSSON_LIBS) $(SECCOMP_LIBS) $(SQLITE_LIBS) $(MD_LIBS)
 

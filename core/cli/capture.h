@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a command wrote, for --json: the head and the tail up to a cap, and a
+ * count of what lay between. */
+
+#ifndef CLI_CAPTURE_H
+#define CLI_CAPTURE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#define CAPTURE_HEAD (512 * 1024)
+#define CAPTURE_TAIL (512 * 1024)
+
+struct capture {
+  char *head, *tail;
+  size_t head_size, head_room;
+  size_t tail_at;               /* where the next byte of the ring goes */
+  uint64_t total;
+  int failed;
+};
+
+void capture_add (struct capture *capture, const char *bytes, size_t size);
+void capture_fini (struct capture *capture);
+
+/* {"encoding","data","bytes"} and, when something was left out,
+ * {"omitted":{"at","bytes"}}: `data` is head and tail without it. */
+json_t *capture_json (const struct capture *capture);
+
+#endif /* CLI_CAPTURE_H */

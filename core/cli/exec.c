@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One command in a sandbox: its streams, and what is said of its end.
+ *
+ * Without --json the command's bytes go straight to our own descriptors and
+ * coffer adds a line on stderr only when the end needs explaining.  With
+ * --json they are kept, head and tail, for the one document at the end. */
+
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/capture.h"
+#include "cli/session.h"
+
+struct run {
+  struct cli *cli;
+  struct session_command *command;
+  struct exec_request request;
+  struct exec_streams streams;
+  struct exec_result result;
+  struct capture out, err;
+};
+
+/* ---- before ------------------------------------------------------------- */
+
+static void
+keep_output (void *data, int stream, const char *bytes, size_t size)
+{
+  struct run *run = data;
+
+  capture_add (stream == STDERR_FILENO ? &run->err : &run->out, bytes, size);
+}
+
+static int
+ask_terminal (struct run *run, struct error **err)
+{
+  struct winsize size;
+
+  if (run->cli->json)
+    return error_set (err, E_USAGE, 0,
+                      "a terminal and --json do not go together");
+  if (run->command->background)
+    return error_set (err, E_USAGE, 0,
+                      "a terminal and --background do not go together");
+  if (!isatty (STDIN_FILENO)) {
+    error_set (err, E_USAGE, 0,
+               "--tty needs a terminal on standard input, and there is none");
+    error_hint (err, "leave --tty out; -i gives standard input as it is");
+    return -1;
+  }
+  run->streams.tty = 1;
+  run->streams.in = STDIN_FILENO;
+  if (ioctl (STDIN_FILENO, TIOCGWINSZ, &size) == 0) {
+    run->request.rows = size.ws_row;
+    run->request.columns = size.ws_col;
+  }
+  return 0;
+}
+
+static int
+prepare (struct run *run, struct error **err)
+{
+  const struct cli *cli = run->cli;
+  const struct session_command *command = run->command;
+
+  run->request.argv = command->argv;
+  run->request.env = command->env;
+  run->request.cwd = command->workdir;
+  run->request.user = command->user;
+  run->request.background = command->background;
+  run->streams.in = cli_flag (cli, "interactive") ? STDIN_FILENO : -1;
+  run->streams.out = STDOUT_FILENO;
+  run->streams.err = STDERR_FILENO;
+  if (cli->json) {
+    run->streams.output = keep_output;
+    run->streams.data = run;
+  }
+  if (cli_duration (cli, "timeout", &run->request.timeout_ms, err) < 0)
+    return -1;
+  if (command->terminal || cli_flag (cli, "tty"))
+    return ask_terminal (run, err);
+  return 0;
+}
+
+/* ---- after: for people -------------------------------------------------- */
+
+static void
+say_failure (const struct run *run)
+{
+  const struct exec_result *result = &run->result;
+  const char *program = run->command->argv[0];
+  auto_free char *outside = NULL;
+
+  output_note ("E%d: %s: %s", E_EXEC_START, program, result->failure);
+  if (result->failure_errno == ENOENT)
+    outside = hint_program (program);
+  if (outside)
+    output_note ("hint: %s is here at %s, but there is no %s on PATH inside; "
+                 "-v shows a folder inside", program, outside, program);
+}
+
+static void
+say_limits (const struct exec_result *result)
+{
+  char **limit;
+
+  for (limit = result->limits_hit; limit && *limit; limit++)
+    output_note ("a limit was reached: %s", *limit);
+  if (result->oom)
+    output_note ("killed: out of memory (--mem gives more)");
+  if (result->signal == SIGSYS)
+    output_note ("killed: the system call filter does not allow what it did");
+}
+
+static void
+say_end (const struct run *run, int status)
+{
+  const struct exec_result *result = &run->result;
+  auto_free char *after = NULL, *hint = NULL;
+
+  if (result->failure)
+    say_failure (run);
+  if (result->timed_out) {
+    after = text_format_duration (run->request.timeout_ms);
+    output_note ("E%d: timed out after %s; it and all that it started were "
+                 "killed", E_EXEC_TIMEOUT, after ? after : "its timeout");
+  }
+  say_limits (result);
+  if (status != 0 && !result->timed_out)
+    hint = hint_argument (run->command->argv, run->command->shown);
+  if (hint)
+    output_note ("hint: %s", hint);
+}
+
+/* ---- after: for programs ------------------------------------------------ */
+
+static json_t *
+limits_json (char *const *limits)
+{
+  json_t *array = json_array ();
+
+  for (; limits && *limits; limits++)
+    json_array_append_new (array, json_string (*limits));
+  return array;
+}
+
+static json_t *
+exit_json (const struct exec_result *result)
+{
+  json_t *failure = result->failure
+                      ? output_bytes (result->failure,
+                                      strlen (result->failure)) : NULL;
+  json_t *text = failure ? json_incref (json_object_get (failure, "data"))
+                         : json_null ();
+
+  json_decref (failure);
+  return json_pack (
+    "{s:i, s:i, s:b, s:b, s:o, s:I, s:I, s:o, s:i}", "code", result->code,
+    "signal", result->signal, "timed_out", result->timed_out, "oom",
+    result->oom, "limits_hit", limits_json (result->limits_hit),
+    "duration_us", (json_int_t) result->duration_us, "cpu_us",
+    (json_int_t) result->cpu_us, "failure", text, "failure_errno",
+    result->failure_errno);
+}
+
+static int
+report_json (struct run *run, int status, struct error **err)
+{
+  json_t *report = run->command->report ? steal (run->command->report)
+                                        : json_object ();
+  auto_free char *hint = status
+    ? hint_argument (run->command->argv, run->command->shown) : NULL;
+
+  json_object_set_new (report, "sandbox",
+                       json_string (run->command->sandbox));
+  if (run->result.exec)
+    json_object_set_new (report, "exec", json_string (run->result.exec));
+  if (run->command->background)
+    return output_json (report, err);
+  json_object_set_new (report, "status", json_integer (status));
+  json_object_set_new (report, "exit", exit_json (&run->result));
+  if (json_object_set_new (report, "stdout", capture_json (&run->out)) < 0
+      || json_object_set_new (report, "stderr", capture_json (&run->err)) < 0) {
+    json_decref (report);
+    return error_set (err, E_NO_MEMORY, 0, "keeping the command's output");
+  }
+  if (hint)
+    json_object_set_new (report, "hint", json_string (hint));
+  return output_json (report, err);
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+static int
+run_it (struct run *run, struct host *host, struct error **err)
+{
+  int cancel = sandbox_signals_catch (err), status;
+
+  if (cancel < 0)
+    return -1;
+  if (sandbox_exec (host, run->command->sandbox, &run->request,
+                    &run->streams, cancel, &run->result, err) < 0)
+    return -1;
+  status = run->command->background ? 0 : exec_exit_status (&run->result);
+  if (run->cli->json)
+    return report_json (run, status, err) < 0 ? -1 : status;
+  if (run->command->background) {
+    printf ("%s\n", run->result.exec ? run->result.exec : "-");
+    return output_finish (err) < 0 ? -1 : 0;
+  }
+  say_end (run, status);
+  return status;
+}
+
+int
+session_exec (struct cli *cli, struct host *host,
+              struct session_command *command, struct error **err)
+{
+  struct run run = { .cli = cli, .command = command };
+  int status;
+
+  status = prepare (&run, err) < 0 ? -1 : run_it (&run, host, err);
+  exec_result_fini (&run.result);
+  capture_fini (&run.out);
+  capture_fini (&run.err);
+  return status;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `-w DIR[:rw]` and `-v SRC:DST[:ro]`. */
+
+#include <config.h>
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/spec.h"
+
+/* Absolute, and otherwise as written: what it leads to is found when it is
+ * opened, once. */
+static char *
+absolute (const char *path)
+{
+  char cwd[PATH_MAX];
+
+  if (path[0] == '/')
+    return strdup (path);
+  if (!getcwd (cwd, sizeof cwd))
+    return NULL;
+  if (!strcmp (path, "."))
+    return strdup (cwd);
+  return text_printf ("%s/%s", cwd, path);
+}
+
+static int
+take_suffix (char *word, const char *suffix)
+{
+  size_t length = strlen (word), tail = strlen (suffix);
+
+  if (length <= tail || strcmp (word + length - tail, suffix))
+    return 0;
+  word[length - tail] = 0;
+  return 1;
+}
+
+/* The last ":/" of the word: everything before it is the source. */
+static char *
+find_target (char *word)
+{
+  char *at, *found = NULL;
+
+  for (at = word; (at = strstr (at, ":/")); at += 2)
+    found = at;
+  return found;
+}
+
+static int
+check_source (const char *shown, const struct sandbox_mount *mount,
+              int folder_only, struct error **err)
+{
+  struct stat st;
+
+  if (stat (mount->source, &st) < 0)
+    return error_set (err, E_INVALID, errno, "%s", shown);
+  if (folder_only && !S_ISDIR (st.st_mode))
+    return error_set (err, E_INVALID, 0, "%s is not a folder", shown);
+  if (!S_ISDIR (st.st_mode) && !S_ISREG (st.st_mode))
+    return error_set (err, E_INVALID, 0,
+                      "%s is neither a folder nor a regular file", shown);
+  return 0;
+}
+
+int
+mount_parse (const char *word, const char *fallback, int writable,
+             struct sandbox_mount *out, struct error **err)
+{
+  auto_free char *copy = strdup (word);
+  struct sandbox_mount mount = { .writable = writable };
+  const char *target = fallback;
+  char *colon;
+
+  if (!copy)
+    return error_set (err, E_NO_MEMORY, 0, "reading a mount");
+  if (take_suffix (copy, ":rw"))
+    mount.writable = 1;
+  else if (take_suffix (copy, ":ro"))
+    mount.writable = 0;
+  if (!fallback) {
+    colon = find_target (copy);
+    if (!colon || colon == copy) {
+      error_set (err, E_INVALID, 0, "--volume %s is not SRC:DST[:ro]", word);
+      error_hint (err, "DST is an absolute path inside, such as /data");
+      return -1;
+    }
+    *colon = 0;
+    target = colon + 1;
+  }
+  if (!*copy)
+    return error_set (err, E_INVALID, 0, "%s: the folder's name is empty",
+                      word);
+  mount.source = absolute (copy);
+  mount.target = strdup (target);
+  if (!mount.source || !mount.target) {
+    mount_fini (&mount);
+    return error_set (err, E_IO, errno, "%s", copy);
+  }
+  if (check_source (copy, &mount, fallback != NULL, err) < 0) {
+    mount_fini (&mount);
+    return -1;
+  }
+  *out = mount;
+  return 0;
+}
+
+void
+mount_fini (struct sandbox_mount *mount)
+{
+  free (mount->source);
+  free (mount->target);
+  memset (mount, 0, sizeof *mount);
+}

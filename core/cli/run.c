@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `coffer run`: one command in a sandbox that is gone when it ends. */
+
+#include <config.h>
+
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/session.h"
+#include "cli/spec.h"
+
+static json_t *
+report_new (const struct sandbox_record *record, json_t *applied)
+{
+  return json_pack ("{s:n, s:s, s:O?}", "sandbox", "provider",
+                    record->provider, "applied", applied);
+}
+
+static int
+run_inside (struct cli *cli, struct host *host, struct spec *spec,
+            struct error **err)
+{
+  auto_sandbox_record struct sandbox_record *record = NULL;
+  auto_json json_t *applied = NULL;
+  struct session_command command = {
+    .argv = cli->args, .workdir = spec->request.workdir,
+    .user = spec->request.user, .shown = &spec->request
+  };
+  struct provider_call call;
+  int status;
+
+  if (session_call (0, NULL, &call, err) < 0
+      || sandbox_create (host, &spec->request, &call, &record, &applied,
+                         err) < 0)
+    return -1;
+  session_warn (cli, record, applied);
+  command.sandbox = record->id;
+  if (cli->json)
+    command.report = report_new (record, applied);
+  status = session_exec (cli, host, &command, err);
+  json_decref (command.report);
+  return status;
+}
+
+static int
+run_run (struct cli *cli, struct error **err)
+{
+  auto_spec struct spec spec = { 0 };
+  struct host *host;
+
+  if (spec_read (cli, &spec, err) < 0)
+    return -1;
+  spec.request.ephemeral = 1;
+  spec.request.single_exec = 1;
+  if (session_host (cli, HOST_IN_PROCESS | HOST_RECORDS_OPTIONAL, &host, err)
+      < 0)
+    return -1;
+  if (!host_has_records (host))
+    output_note ("warning: no records: the state folder cannot be written; "
+                 "the sandbox ends with this command all the same");
+  return run_inside (cli, host, &spec, err);
+}
+
+static const struct cli_option run_options[] = {
+  SPEC_OPTIONS, COMMAND_OPTIONS, STREAM_OPTIONS, { NULL }
+};
+
+const struct cli_command run_commands[] = {
+  { "run", "-- COMMAND [ARGUMENT…]",
+    "run a command in a new sandbox that ends with it", run_options, 1, -1, 0,
+    COMMAND_RUNS, run_run },
+  { NULL }
+};

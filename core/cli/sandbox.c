@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `coffer sandbox create|connect|list|info|extend|kill|prune`. */
+
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <coffer/fd.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/session.h"
+#include "cli/spec.h"
+
+/* The host for a command that works on records; with a call to give it. */
+static int
+begin (struct cli *cli, struct host **host, struct provider_call *call,
+       struct error **err)
+{
+  return session_host (cli, 0, host, err) < 0
+             || session_call (0, NULL, call, err) < 0
+           ? -1 : 0;
+}
+
+/* ---- create ------------------------------------------------------------- */
+
+static int
+create_run (struct cli *cli, struct error **err)
+{
+  auto_spec struct spec spec = { 0 };
+  auto_sandbox_record struct sandbox_record *record = NULL;
+  auto_json json_t *applied = NULL;
+  struct provider_call call;
+  struct host *host;
+
+  if (spec_read (cli, &spec, err) < 0 || begin (cli, &host, &call, err) < 0
+      || sandbox_create (host, &spec.request, &call, &record, &applied, err)
+           < 0)
+    return -1;
+  session_warn (cli, record, applied);
+  if (cli->json)
+    return output_json (
+      json_pack ("{s:s, s:s, s:s?, s:s, s:I, s:I, s:O?}", "id", record->id,
+                 "provider", record->provider, "native_id", record->native_id,
+                 "state", sandbox_state_name (record->state), "created_ns",
+                 (json_int_t) record->created_ns, "expires_ns",
+                 (json_int_t) record->expires_ns, "applied", applied),
+      err);
+  printf ("%s\n", record->id);
+  return output_finish (err);
+}
+
+/* ---- info and connect --------------------------------------------------- */
+
+/* "2026-01-31 12:00:00" for keys that end in _ns, else as it is. */
+static char *
+shown_value (const char *key, const json_t *value)
+{
+  size_t length = strlen (key);
+
+  if (length > 3 && !strcmp (key + length - 3, "_ns")
+      && json_is_integer (value))
+    return json_integer_value (value)
+             ? text_format_time (json_integer_value (value))
+             : strdup ("-");
+  return output_shown (value);
+}
+
+static int
+print_info (struct cli *cli, json_t *take_info, struct error **err)
+{
+  auto_json json_t *info = take_info;
+  json_t *value;
+  const char *key;
+  size_t length;
+
+  if (cli->json)
+    return output_json (steal (info), err);
+  json_object_foreach (info, key, value) {
+    auto_free char *shown = shown_value (key, value);
+
+    length = strlen (key);
+    if (length > 3 && !strcmp (key + length - 3, "_ns"))
+      length -= 3;
+    printf ("%-14.*s  %s\n", (int) length, key, shown ? shown : "");
+  }
+  return output_finish (err);
+}
+
+static int
+info_run (struct cli *cli, struct error **err)
+{
+  struct provider_call call;
+  struct host *host;
+  json_t *info = NULL;
+
+  if (begin (cli, &host, &call, err) < 0
+      || sandbox_info (host, cli->args[0], &call, &info, err) < 0)
+    return -1;
+  return print_info (cli, info, err);
+}
+
+/* Is it there, does it run, and for how long: what a caller asks before it
+ * goes on with a sandbox made earlier. */
+static int
+connect_run (struct cli *cli, struct error **err)
+{
+  const char *id = cli->args[0], *state;
+  auto_json json_t *info = NULL;
+  struct provider_call call;
+  struct host *host;
+  uint64_t ttl = 0;
+
+  if (cli_duration (cli, "ttl", &ttl, err) < 0
+      || begin (cli, &host, &call, err) < 0
+      || sandbox_info (host, id, &call, &info, err) < 0)
+    return -1;
+  state = json_string_value (json_object_get (info, "state"));
+  if (!state || strcmp (state, "running"))
+    return error_set (err, E_SANDBOX_STATE, 0, "%s is %s, not running", id,
+                      state ? state : "in no known state");
+  if (ttl) {
+    json_decref (steal (info));
+    if (sandbox_extend (host, id, ttl, &call, &info, err) < 0)
+      return -1;
+  }
+  return print_info (cli, steal (info), err);
+}
+
+/* ---- list --------------------------------------------------------------- */
+
+/* How long until then: "59m 58s", "-" for never. */
+static char *
+remaining (const json_t *expires)
+{
+  int64_t at = json_integer_value (expires), now = coffer_realtime_ns ();
+
+  if (at == 0)
+    return strdup ("-");
+  if (at <= now)
+    return strdup ("now");
+  return text_format_duration ((uint64_t) (at - now) / 1000000000 * 1000);
+}
+
+static void
+add_row (struct output_table *table, const json_t *item)
+{
+  auto_free char *id = output_shown (json_object_get (item, "id"));
+  auto_free char *provider = output_shown (json_object_get (item, "provider"));
+  auto_free char *state = output_shown (json_object_get (item, "state"));
+  auto_free char *created = shown_value (
+    "created_ns", json_object_get (item, "created_ns"));
+  auto_free char *left = remaining (json_object_get (item, "expires_ns"));
+  const char *cells[] = { id, provider, state, created, left };
+
+  output_table_row (table, cells);
+}
+
+static int
+list_run (struct cli *cli, struct error **err)
+{
+  static const char *const heads[] = { "ID", "PROVIDER", "STATE", "CREATED",
+                                       "ENDS IN" };
+  auto_output_table struct output_table *table = NULL;
+  auto_json json_t *list = NULL;
+  struct provider_call call;
+  struct host *host;
+  json_t *item;
+  size_t i;
+
+  if (begin (cli, &host, &call, err) < 0
+      || sandbox_list (host, &list, err) < 0)
+    return -1;
+  if (cli->json)
+    return output_json (steal (list), err);
+  table = output_table_new (5, heads);
+  json_array_foreach (list, i, item)
+    add_row (table, item);
+  return output_table_print (table, cli, err);
+}
+
+/* ---- extend ------------------------------------------------------------- */
+
+static int
+extend_run (struct cli *cli, struct error **err)
+{
+  struct provider_call call;
+  struct host *host;
+  json_t *info = NULL;
+  uint64_t ttl;
+
+  if (text_parse_duration (cli->args[1], &ttl) < 0 || ttl == 0) {
+    error_set (err, E_INVALID, 0, "%s is not a duration", cli->args[1]);
+    error_hint (err, "write how long from now, such as 30m or 2h");
+    return -1;
+  }
+  if (begin (cli, &host, &call, err) < 0
+      || sandbox_extend (host, cli->args[0], ttl, &call, &info, err) < 0)
+    return -1;
+  return print_info (cli, info, err);
+}
+
+/* ---- kill --------------------------------------------------------------- */
+
+static int
+kill_one (struct cli *cli, struct host *host, const char *id,
+          struct error **err)
+{
+  struct provider_call call;
+  int gone = 0;
+
+  if (session_call (0, NULL, &call, err) < 0
+      || sandbox_kill (host, cli->provider, id, &call, &gone, err) < 0)
+    return -1;
+  if (cli->json)
+    return output_json (json_pack ("{s:o, s:b}", "id",
+                                   json_bytes (id, strlen (id)),
+                                   "already_gone", gone),
+                        err);
+  output_styled (cli, stdout, STYLE_PLAIN, id);
+  printf (" %s\n", gone ? "was gone already" : "killed");
+  return output_finish (err);
+}
+
+/* Ids of all sandboxes, after asking. */
+static int
+all_ids (struct cli *cli, struct host *host, json_t **list,
+         struct error **err)
+{
+  auto_free char *question = NULL;
+
+  if (cli->n_args)
+    return error_set (err, E_USAGE, 0, "--all and an id do not go together");
+  if (sandbox_list (host, list, err) < 0)
+    return -1;
+  if (json_array_size (*list) == 0)
+    return 0;
+  question = text_printf ("kill %zu sandboxes", json_array_size (*list));
+  return output_confirm (cli, question ? question : "kill all", err);
+}
+
+static int
+kill_run (struct cli *cli, struct error **err)
+{
+  auto_json json_t *list = NULL;
+  struct host *host;
+  json_t *item;
+  size_t i;
+  int n;
+
+  if (!cli->n_args && !cli_flag (cli, "all"))
+    return error_set (err, E_USAGE, 0, "coffer sandbox kill needs an ID");
+  if (session_host (cli, 0, &host, err) < 0)
+    return -1;
+  for (n = 0; n < cli->n_args; n++)
+    if (kill_one (cli, host, cli->args[n], err) < 0)
+      return -1;
+  if (cli_flag (cli, "all") && all_ids (cli, host, &list, err) < 0)
+    return -1;
+  json_array_foreach (list, i, item) {
+    const char *id = json_string_value (json_object_get (item, "id"));
+
+    if (id && kill_one (cli, host, id, err) < 0)
+      return -1;
+  }
+  return 0;
+}
+
+/* ---- prune -------------------------------------------------------------- */
+
+static void
+print_ids (const json_t *result, const char *key, const char *what)
+{
+  const json_t *list = json_object_get (result, key), *item;
+  size_t i;
+
+  json_array_foreach (list, i, item) {
+    const json_t *id = json_is_object (item) ? json_object_get (item, "id")
+                                             : item;
+    auto_free char *shown = output_shown (id);
+    auto_free char *reason = json_is_object (item)
+      ? output_shown (json_object_get (item, "reason")) : NULL;
+
+    printf ("%s %s%s%s\n", shown ? shown : "", what, reason ? ": " : "",
+            reason ? reason : "");
+  }
+}
+
+static int
+prune_run (struct cli *cli, struct error **err)
+{
+  auto_json json_t *result = NULL;
+  struct host *host;
+
+  if (session_host (cli, 0, &host, err) < 0
+      || sandbox_prune (host, &result, err) < 0)
+    return -1;
+  if (cli->json)
+    return output_json (steal (result), err);
+  print_ids (result, "killed", "killed");
+  print_ids (result, "dropped", "forgotten: it was gone");
+  print_ids (result, "kept", "kept");
+  return output_finish (err);
+}
+
+/* ---- the rows ----------------------------------------------------------- */
+
+static const struct cli_option create_options[] = {
+  SPEC_OPTIONS,
+  COMMAND_OPTIONS,
+  { "ttl", 0, "TIME", 0, "life of the sandbox, 1h unless said" },
+  { "template", 0, "NAME", 0, "make the root from this template" },
+  { "image", 0, "IMAGE", 0, "make the root from this container image" },
+  { "port", 0, "NUMBER", OPTION_REPEATED, "a port that will be reached" },
+  { "metadata", 0, "NAME=VALUE", OPTION_REPEATED,
+    "kept with the sandbox and shown, never interpreted" },
+  { NULL }
+};
+
+static const struct cli_option connect_options[] = {
+  { "ttl", 0, "TIME", 0, "let it live this long from now" }, { NULL }
+};
+
+static const struct cli_option kill_options[] = {
+  { "all", 0, NULL, 0, "kill every sandbox, after asking" }, { NULL }
+};
+
+const struct cli_command sandbox_commands[] = {
+  { "sandbox create", "", "make a sandbox and print its id", create_options, 0,
+    0, -1, 0, create_run },
+  { "sandbox connect", "ID", "check that a sandbox runs and can be used",
+    connect_options, 1, 1, -1, 0, connect_run },
+  { "sandbox list", "", "list the sandboxes there are", NULL, 0, 0, -1, 0,
+    list_run },
+  { "sandbox info", "ID", "show what is known of a sandbox", NULL, 1, 1, -1,
+    0, info_run },
+  { "sandbox extend", "ID TIME", "let a sandbox live TIME from now", NULL, 2,
+    2, -1, 0, extend_run },
+  { "sandbox kill", "ID…", "end sandboxes and all that runs in them",
+    kill_options, 0, -1, -1, 0, kill_run },
+  { "sandbox prune", "", "clear away what has expired or is gone", NULL, 0, 0,
+    -1, 0, prune_run },
+  { NULL }
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What commands that touch sandboxes share: the opened host, the call that
+ * SIGINT ends, and a command run with its streams and its report. */
+
+#ifndef CLI_SESSION_H
+#define CLI_SESSION_H
+
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "sandbox/sandbox.h"
+
+/* The host, opened on first use and closed by cli_fini. */
+int session_host (struct cli *cli, unsigned flags, struct host **out,
+                  struct error **err);
+
+/* A call with a deadline from now (0: the default), ended by SIGINT and the
+ * like, that draws `progress` (may be NULL). */
+int session_call (uint64_t timeout_ms, struct output_progress *progress,
+                  struct provider_call *out, struct error **err);
+
+/* Says on stderr what a sandbox is not, and what it lacks. */
+void session_warn (const struct cli *cli, const struct sandbox_record *record,
+                   const json_t *applied);
+
+/* One command in a sandbox. */
+struct session_command {
+  const char *sandbox;
+  const char *const *argv, *const *env;
+  const char *workdir, *user;
+  int background;
+  int terminal;                 /* as with -t, whatever the options say */
+  /* For hints: what is shown inside; NULL: nothing of the caller's is. */
+  const struct sandbox_request *shown;
+  /* For the report of `run`: taken. */
+  json_t *report;
+};
+
+/* Runs it with the streams that the options ask for, reports, and returns the
+ * exit status (or -1). */
+int session_exec (struct cli *cli, struct host *host,
+                  struct session_command *command, struct error **err);
+
+/* A line, or NULL: an argument that exists here and not inside.  The caller
+ * frees. */
+char *hint_argument (const char *const *argv,
+                     const struct sandbox_request *shown);
+/* Where the program is on this machine's PATH, or NULL. */
+char *hint_program (const char *name);
+
+#endif /* CLI_SESSION_H */
