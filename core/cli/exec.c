@@ -7,6 +7,7 @@
 
 #include <config.h>
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>

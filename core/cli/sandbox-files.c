@@ -16,6 +16,7 @@
 #include <coffer/fd.h>
 #include <coffer/path.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/session.h"
