@@ -1,1 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
+EXTRA_DIST += %D%/bootstrap %D%/packages.sh %D%/quickstart %D%/check \
+  %D%/why-not %D%/apparmor/coffer.in %D%/apparmor/install

@@ -30,3 +30,4 @@ TESTS += %D%/unit/no-cmocka.sh
 endif
 TESTS += $(SCENARIOS)
 EXTRA_DIST += $(SCENARIOS) %D%/unit/no-cmocka.sh %D%/unit/run.sh
+EXTRA_DIST += %D%/skips.allow

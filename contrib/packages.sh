@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# Which packages building and testing need, by Debian's and Ubuntu's names, and
+# how they are installed.  Sourced by quickstart and check.
+
+build_packages='gcc make autoconf automake pkg-config libc6-dev linux-libc-dev
+  libffi-dev libyaml-dev libjansson-dev libseccomp-dev libsqlite3-dev libmd-dev
+  python3'
+test_packages='git g++ clang llvm binutils libcmocka-dev bubblewrap procps
+  util-linux man-db xz-utils'
+
+# A tool may come from another package than the one we would install.
+package_present () {
+  case $1 in
+    pkg-config|gcc|make|autoconf|automake|python3|git|clang|g++)
+      command -v "$1" >/dev/null 2>&1 && return 0 ;;
+  esac
+  command -v dpkg-query >/dev/null 2>&1 || return 0
+  [ "$(dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | head -1)" \
+    = installed ]
+}
+
+packages_missing () {
+  for package; do
+    package_present "$package" || printf '%s ' "$package"
+  done
+}
+
+as_root () {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  else
+    sudo "$@"
+  fi
+}
+
+# Installs what is missing; without the rights to, says what to install.
+packages_install () {
+  missing=$(packages_missing "$@")
+  [ -n "$missing" ] || return 0
+  if ! command -v apt-get >/dev/null 2>&1; then
+    echo "These are needed, under this system's names: $missing" >&2
+    return 1
+  fi
+  if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null 2>&1; then
+    echo "As root, run: apt-get install -y $missing" >&2
+    return 1
+  fi
+  echo "Installing: $missing"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update &&
+  as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get -qq install -y --no-install-recommends $missing >/dev/null
+}
