@@ -1,1 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
+# Fuzz targets: fuzz-NAME.c with LLVMFuzzerTestOneInput, and what it starts
+# from in seeds/NAME/.  In an ordinary build each is linked with standalone.c,
+# which runs the seeds and some mutations of them in `make check`; with
+# --enable-fuzzing libFuzzer drives them, and `make check-fuzz` runs them.
+FUZZERS =
+FUZZ_CC_FLAGS = $(HOST_CC_FLAGS)
+if FUZZING
+FUZZ_LINK_FLAGS = $(HOST_LINK_FLAGS) -fsanitize=fuzzer
+FUZZ_MAIN =
+else
+FUZZ_LINK_FLAGS = $(HOST_LINK_FLAGS)
+FUZZ_MAIN = %D%/standalone.c
+endif
+EXTRA_DIST += %D%/seeds %D%/standalone.c
+
+FUZZERS += %D%/fuzz-json
+%C%_fuzz_json_SOURCES = %D%/fuzz-json.c $(FUZZ_MAIN)
+%C%_fuzz_json_CFLAGS = $(FUZZ_CC_FLAGS)
+%C%_fuzz_json_LDFLAGS = $(FUZZ_LINK_FLAGS)
+%C%_fuzz_json_LDADD = $(UNIT_BASE_LIBS)
+
+EXTRA_PROGRAMS = $(FUZZERS)
+CLEANFILES += $(FUZZERS)
+if FUZZING
+else
+check_PROGRAMS += $(FUZZERS)
+TESTS += $(FUZZERS)
+endif
+
+check-fuzz: $(FUZZERS)
+	@runs=`expr 10000 '*' "$${CHECK_SCALE:-1}"`; \
+	for f in $(FUZZERS); do \
+	  name=$${f##*/fuzz-}; new=`mktemp -d` || exit 1; \
+	  echo "fuzz $$name: $$runs runs"; \
+	  ASAN_OPTIONS=detect_leaks=1:$$ASAN_OPTIONS \
+	    ./$$f -runs=$$runs -seed=1 -timeout=10 -rss_limit_mb=2048 \
+	    -print_final_stats=0 -verbosity=0 -artifact_prefix=./ \
+	    $$new $(srcdir)/%D%/seeds/$$name; \
+	  status=$$?; rm -rf "$$new"; \
+	  test $$status -eq 0 || { echo "fuzz $$name: failed"; exit 1; }; \
+	done
+.PHONY: check-fuzz
