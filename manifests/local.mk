@@ -27,7 +27,8 @@ stage/stamp: $(providers_PROGRAMS) $(pkglibexec_PROGRAMS) \
 	touch $@
 
 all-local: stage/stamp
-clean-local:
+clean-local: clean-stage
+clean-stage:
 	-rm -rf stage
 
 install-exec-hook:

@@ -40,4 +40,19 @@ check-fuzz: $(FUZZERS)
 	  status=$$?; rm -rf "$$new"; \
 	  test $$status -eq 0 || { echo "fuzz $$name: failed"; exit 1; }; \
 	done
-.PHONY: check-fuzz
+
+# The full counts, and each fuzz target under ASan and libFuzzer in a build of
+# its own.
+check-long: all
+	CHECK_SCALE=$${CHECK_SCALE:-100} $(MAKE) $(AM_MAKEFLAGS) check
+	@command -v clang >/dev/null || { \
+	  echo "SKIP: check-fuzz # SKIP missing: clang"; exit 0; }; \
+	$(MKDIR_P) fuzzing && cd fuzzing && \
+	{ test -f Makefile || $(abs_top_srcdir)/configure -q CC=clang \
+	    --enable-fuzzing --enable-sanitizers=address,undefined \
+	    CFLAGS='-O1 -g'; } && \
+	CHECK_SCALE=$${CHECK_SCALE:-100} $(MAKE) $(AM_MAKEFLAGS) check-fuzz
+.PHONY: check-fuzz check-long
+clean-local: clean-fuzzing
+clean-fuzzing:
+	-rm -rf fuzzing
