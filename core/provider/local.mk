@@ -14,6 +14,9 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/outcome.c %D%/outcome.h \
   %D%/provider.c %D%/provider.h \
   %D%/redact.c %D%/redact.h \
+  %D%/registry.c %D%/registry.h %D%/registry-read.h \
+  %D%/registry-check.c %D%/registry-config.c %D%/registry-narrow.c \
+  %D%/registry-operator.c \
   %D%/seal.c %D%/seal.h \
   %D%/worker.c \
   %D%/elf.c %D%/elf-dynamic.c %D%/elf-needed.c %D%/elf.h \

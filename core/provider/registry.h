@@ -56,7 +56,8 @@ struct registry {
 /* All providers.  A broken one has state BROKEN and never stops others. */
 int registry_load (const struct place *place, struct registry **out,
                    struct error **err);
-/* Only the one named: what `run` uses, without touching the others. */
+/* Only the one named (NULL: the default one): what `run` uses, without
+ * touching the others. */
 int registry_load_one (const struct place *place, const char *id,
                        struct registry **out, struct error **err);
 void registry_free (struct registry *registry);
@@ -73,8 +74,14 @@ int registry_find (const struct registry *registry, const char *id,
 int registry_resolve_config (const struct registry_entry *entry, char ***out,
                              char ***secrets, struct error **err);
 
-/* The file checks of doctor and verify: [{"check","ok","detail","remedy"}]. */
-json_t *registry_check (const struct registry_entry *entry);
+/* The checks that run nothing of the provider, for doctor and verify:
+ * [{"check","ok","detail","remedy"}].  verify: files alone, not what the
+ * configuration is. */
+json_t *registry_check (const struct registry_entry *entry, int verify);
+/* One such check, remedy NULL: none; and whether all of a list are ok. */
+json_t *registry_check_new (const char *check, int ok, const char *detail,
+                            const char *remedy);
+int registry_check_passed (const json_t *checks);
 
 const char *registry_trust_name (enum registry_trust trust);
 const char *registry_state_name (enum registry_state state);

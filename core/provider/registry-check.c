@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The checks of `provider doctor` and `provider verify` that run nothing of
+ * the provider.  Each says what it looked at and, when it fails, what to do. */
+
+#include <config.h>
+
+#include <string.h>
+
+#include <coffer/fd.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "contract/contract.h"
+#include "provider/integrity.h"
+#include "provider/loader.h"
+#include "provider/registry-read.h"
+
+json_t *
+registry_check_new (const char *check, int ok, const char *detail,
+                    const char *remedy)
+{
+  return json_pack ("{s:s, s:b, s:s, s:s?}", "check", check, "ok", ok,
+                    "detail", detail, "remedy", ok ? NULL : remedy);
+}
+
+int
+registry_check_passed (const json_t *checks)
+{
+  json_t *check;
+  size_t i;
+
+  json_array_foreach (checks, i, check) {
+    if (!json_is_true (json_object_get (check, "ok")))
+      return 0;
+  }
+  return json_array_size (checks) > 0;
+}
+
+static void
+add_passed (json_t *checks, const char *check, const char *detail)
+{
+  json_array_append_new (checks, registry_check_new (check, 1, detail, NULL));
+}
+
+static void
+add_failed (json_t *checks, const char *check, const struct error *error)
+{
+  const struct error_info *info = error_lookup (error->number);
+  json_t *item = registry_check_new (check, 0, error->message,
+                                     error->hint ? error->hint
+                                     : info ? info->todo : NULL);
+  auto_free char *code = text_printf ("E%d", error->number);
+
+  if (item && code)
+    json_object_set_new (item, "code", json_string (code));
+  json_array_append_new (checks, item);
+}
+
+/* -- integrity ------------------------------------------------------------- */
+
+static int
+check_file (const struct registry_entry *entry, const char *name,
+            const char *sha256, struct error **err)
+{
+  char found[SHA256_HEX_SIZE];
+
+  if (sha256[0] == '\0')
+    return error_set (err, E_INTEGRITY, 0, "%s is not sealed", name);
+  if (integrity_hash (entry->dir_fd, name, found, err) < 0)
+    return -1;
+  if (strcmp (found, sha256) != 0)
+    return error_set (err, E_INTEGRITY, 0,
+                      "%s is not what the manifest was sealed for", name);
+  return 0;
+}
+
+/* The module's copy is kept for the gate: what is judged is what was hashed.
+ */
+static int
+check_integrity (const struct registry_entry *entry, json_t *checks)
+{
+  const struct manifest *m = entry->manifest;
+  const struct manifest_module *module;
+  auto_error struct error *error = NULL;
+  coffer_autoclose int fd = -1;
+  auto_free char *detail = NULL;
+  size_t i;
+  int r = manifest_module (m, &module, &error);
+
+  if (r == 0) {
+    fd = integrity_open (entry->dir_fd, module->file, module->sha256, 0,
+                         &error);
+    r = fd < 0 ? -1 : 0;
+  }
+  for (i = 0; r == 0 && i < m->n_files; i++)
+    r = check_file (entry, m->files[i].name, m->files[i].sha256, &error);
+  if (r < 0) {
+    add_failed (checks, "integrity", error);
+    return -1;
+  }
+  detail = text_printf ("%s (sha256 %.12s…) and %zu files are as sealed",
+                        module->file, module->sha256, m->n_files);
+  add_passed (checks, "integrity", detail ? detail : "as sealed");
+  return coffer_fd_steal (&fd);
+}
+
+static void
+check_contract (const struct registry_entry *entry, int fd, json_t *checks)
+{
+  const struct manifest *m = entry->manifest;
+  const struct manifest_module *module;
+  auto_error struct error *error = NULL;
+  auto_elf_facts struct elf_facts *facts = NULL;
+  auto_free char *detail = NULL;
+  struct module_claim claim = {
+    .contract_major = m->contract_major, .contract_minor = m->contract_minor,
+    .threads = m->threads, .capabilities = m->capabilities
+  };
+
+  if (manifest_module (m, &module, &error) == 0) {
+    claim.file = module->file;
+    if (elf_gate (fd, module->file, &facts, &error) == 0
+        && module_check (contract_builtin (), &facts->note, &claim, &error)
+             == 0) {
+      detail = text_printf ("built for contract %u.%u, one entry, no more",
+                            m->contract_major, m->contract_minor);
+      add_passed (checks, "contract", detail ? detail : "fits");
+      return;
+    }
+  }
+  add_failed (checks, "contract", error);
+}
+
+/* -- configuration, permissions -------------------------------------------- */
+
+static void
+check_config (const struct registry_entry *entry, json_t *checks)
+{
+  auto_error struct error *error = NULL;
+  auto_free char *detail = NULL;
+  char **values = NULL, **secrets = NULL;
+
+  if (registry_resolve_config (entry, &values, &secrets, &error) < 0) {
+    add_failed (checks, "config", error);
+    return;
+  }
+  yaml_free_texts (values);
+  yaml_free_texts (secrets);
+  detail = text_printf ("%zu of %zu keys have a value", entry->n_config,
+                        entry->manifest->n_config);
+  add_passed (checks, "config", detail ? detail : "complete");
+}
+
+static void
+check_installed (const struct registry_entry *entry, json_t *checks)
+{
+  auto_error struct error *error = NULL;
+  auto_free char *detail = NULL;
+
+  if (entry->state == PROVIDER_QUARANTINED) {
+    error_set (&error, E_PROVIDER_DISABLED, 0,
+               "%s was put there by hand and is not checked yet", entry->dir);
+    error_hint (&error, "coffer provider enable %s checks and enables it",
+                entry->id);
+    add_failed (checks, "installed", error);
+    return;
+  }
+  if (entry->state == PROVIDER_BROKEN && entry->error) {
+    add_failed (checks, "installed", entry->error);
+    return;
+  }
+  detail = text_printf ("%s, %s, %s", entry->manifest->path,
+                        registry_trust_name (entry->trust),
+                        registry_state_name (entry->state));
+  add_passed (checks, "installed", detail ? detail : "found");
+}
+
+json_t *
+registry_check (const struct registry_entry *entry, int verify)
+{
+  auto_json json_t *checks = json_array ();
+  coffer_autoclose int fd = -1;
+
+  if (checks == NULL)
+    return NULL;
+  check_installed (entry, checks);
+  if (entry->manifest == NULL || entry->dir_fd < 0
+      || entry->state == PROVIDER_QUARANTINED)
+    return steal (checks);
+  fd = check_integrity (entry, checks);
+  if (fd >= 0)
+    check_contract (entry, fd, checks);
+  if (!verify && entry->state != PROVIDER_BROKEN)
+    check_config (entry, checks);
+  return steal (checks);
+}
