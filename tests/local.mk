@@ -19,6 +19,7 @@ include tests/unit/sandbox.mk
 include tests/unit/cli.mk
 include tests/abi/local.mk
 include tests/build/local.mk
+include tests/docs/local.mk
 include tests/e2e/local.mk
 include tests/fuzz/local.mk
 include tests/bench/local.mk

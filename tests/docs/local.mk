@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is written is true: README.md's commands, the manual pages.
+SCENARIOS += %D%/readme.sh
