@@ -14,3 +14,10 @@ UNIT_CONTRACT_LIBS = core/contract/libcontract.a $(UNIT_BASE_LIBS) $(FFI_LIBS)
 %C%_test_codec_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_codec_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_codec_LDADD = $(UNIT_CONTRACT_LIBS)
+
+UNIT_TESTS += %D%/test-layout
+%C%_test_layout_SOURCES = %D%/test-layout.c %D%/harness.h
+%C%_test_layout_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_layout_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_layout_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_layout_LDADD = $(CMOCKA_LIBS)
