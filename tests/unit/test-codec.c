@@ -15,15 +15,6 @@
 
 static uint64_t seed;
 
-static unsigned
-rounds (void)
-{
-  const char *scale = getenv ("CHECK_SCALE");
-  unsigned long factor = scale != NULL ? strtoul (scale, NULL, 10) : 1;
-
-  return ROUNDS * (factor < 1 ? 1 : factor > 1000 ? 1000 : factor);
-}
-
 /* ---- random values survive the way over the channel --------------------- */
 
 /* Through text, as on the channel. */
@@ -67,7 +58,7 @@ arguments_of_every_operation_round_trip (void **state)
 
   (void) state;
   for (size_t i = 0; i < contract->n_ops; i++)
-    for (unsigned n = 0; n < rounds (); n++)
+    for (unsigned long n = 0; n < harness_scaled (ROUNDS); n++)
       one_round_of_args (&random, &contract->ops[i]);
 }
 
@@ -101,7 +92,7 @@ every_record_round_trips_and_copies (void **state)
   struct values_random random = { .state = seed };
 
   (void) state;
-  for (unsigned n = 0; n < rounds (); n++) {
+  for (unsigned long n = 0; n < harness_scaled (ROUNDS); n++) {
     for (size_t i = 0; i < contract->n_records; i++)
       one_round_of_record (&random, &contract->records[i]);
     for (size_t i = 0; i < contract->n_ops; i++)
