@@ -93,7 +93,7 @@ parse_unix (const char *path, struct broker_target *out)
   if (!manifest_is_path (path) || strlen (path) >= sizeof out->path)
     return -1;
   out->is_unix = 1;
-  strcpy (out->path, path);
+  memcpy (out->path, path, strlen (path) + 1);
   return 0;
 }
 
