@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 
 const struct cli_table cli_tables[] = {
+  { provider_commands },
   { seal_commands },
   { contract_commands },
   { explain_commands },

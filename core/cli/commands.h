@@ -13,6 +13,7 @@ extern const struct cli_command sandbox_file_commands[];
 extern const struct cli_command contract_commands[];
 extern const struct cli_command explain_commands[];
 extern const struct cli_command help_commands[];
+extern const struct cli_command provider_commands[];
 extern const struct cli_command seal_commands[];
 
 #endif /* CLI_COMMANDS_H */

@@ -10,6 +10,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/env.h \
   %D%/operation.h \
   %D%/output.h \
+  %D%/provider.h \
   %D%/session.h \
   %D%/spec.h \
   %D%/capture.c \
@@ -26,6 +27,9 @@ core_cli_libcli_a_SOURCES = \
   %D%/options.c \
   %D%/output.c \
   %D%/progress.c \
+  %D%/provider.c \
+  %D%/provider-doctor.c \
+  %D%/provider-info.c \
   %D%/run.c \
   %D%/sandbox.c \
   %D%/sandbox-exec.c \

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `coffer provider doctor`: the checks of the files, then the provider itself:
+ * started in its worker and asked what it found on this machine. */
+
+#include <config.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/output.h"
+#include "cli/provider.h"
+#include "provider/provider.h"
+
+static json_t *
+failed_check (const char *check, const struct error *error)
+{
+  const struct error_info *info = error_lookup (error->number);
+  json_t *item = registry_check_new (check, 0, error->message,
+                                     error->hint ? error->hint
+                                     : info ? info->todo : NULL);
+  auto_free char *code = text_printf ("E%d", error->number);
+
+  if (item && code)
+    json_object_set_new (item, "code", json_string (code));
+  return item;
+}
+
+/* A right that the kernel cannot enforce fails the start; so this step is said
+ * to have failed by that code, and the handshake not to have been reached. */
+static void
+add_start_failure (json_t *checks, const struct error *error)
+{
+  if (error->number == E_PERMISSION)
+    json_array_append_new (checks, failed_check ("permissions", error));
+  else
+    json_array_append_new (checks, failed_check ("handshake", error));
+}
+
+static void
+add_started (json_t *checks, const struct registry_entry *entry,
+             const struct provider *provider)
+{
+  auto_free char *detail = NULL;
+  const int pid = provider_worker_pid (provider);
+
+  json_array_append_new (
+    checks, registry_check_new ("permissions", 1,
+                                entry->allow_degraded
+                                ? "in force, as far as this kernel can "
+                                  "(worker.allow_degraded)"
+                                : "in force", NULL));
+  if (pid > 0)
+    detail = text_printf ("opened in its worker (process %d)", pid);
+  else
+    detail = strdup ("opened in this process");
+  json_array_append_new (checks,
+                         registry_check_new ("handshake", 1,
+                                             detail ? detail : "opened",
+                                             NULL));
+}
+
+/* A fact that takes nothing away is not a fault. */
+static int
+fact_is_bad (const json_t *fact)
+{
+  const char *state = json_string_value (json_object_get (fact, "state"));
+
+  return state && strcmp (state, "failed") == 0;
+}
+
+static void
+add_probe (json_t *checks, const json_t *facts)
+{
+  auto_free char *detail = NULL;
+  size_t i, bad = 0, narrowed = 0;
+  json_t *fact;
+
+  json_array_foreach (facts, i, fact) {
+    bad += (size_t) fact_is_bad (fact);
+    narrowed += json_array_size (json_object_get (fact, "narrows"));
+  }
+  detail = text_printf ("%zu facts, %zu failed, %zu capabilities not to be "
+                        "had here", json_array_size (facts), bad, narrowed);
+  json_array_append_new (checks,
+                         registry_check_new ("probe", bad == 0,
+                                             detail ? detail : "probed",
+                                             "see the facts below"));
+}
+
+static void
+start (struct cli *cli, const struct registry_entry *entry, json_t *checks,
+       json_t **facts)
+{
+  auto_error struct error *error = NULL;
+  auto_provider struct provider *provider = NULL;
+  const struct place *place;
+
+  if (cli_place (cli, &place, &error) < 0
+      || provider_open (entry, place, PROVIDER_WORKER, &provider, &error)
+           < 0) {
+    add_start_failure (checks, error);
+    return;
+  }
+  add_started (checks, entry, provider);
+  if (provider_probe (provider, facts, &error) < 0)
+    json_array_append_new (checks, failed_check ("probe", error));
+  else
+    add_probe (checks, *facts);
+}
+
+static int
+print_facts (const struct cli *cli, const json_t *facts, struct error **err)
+{
+  static const char *const heads[] = { "FACT", "STATE", "VALUE", "READ FROM",
+                                       "REMEDY" };
+  static const char *const keys[] = { "name", "state", "value", "how",
+                                      "remedy" };
+  auto_output_table struct output_table *table = output_table_new (5, heads);
+  json_t *fact;
+  size_t i, k;
+
+  if (json_array_size (facts) == 0)
+    return 0;
+  json_array_foreach (facts, i, fact) {
+    char *cells[5];
+
+    for (k = 0; k < 5; k++)
+      cells[k] = output_shown (json_object_get (fact, keys[k]));
+    output_table_row (table, (const char *const *) cells);
+    for (k = 0; k < 5; k++)
+      free (cells[k]);
+  }
+  printf ("\n");
+  return output_table_print (table, cli, err);
+}
+
+static int
+print (const struct cli *cli, const struct registry_entry *entry,
+       const json_t *checks, const json_t *facts, struct error **err)
+{
+  if (cli->json)
+    return output_json (json_pack ("{s:s, s:b, s:O, s:O?}", "id", entry->id,
+                                   "ok", registry_check_passed (checks),
+                                   "checks", checks, "facts", facts), err);
+  output_styled (cli, stdout, STYLE_BOLD, entry->id);
+  printf ("\n");
+  provider_print_checks (cli, checks);
+  if (print_facts (cli, facts, err) < 0)
+    return -1;
+  return output_finish (err);
+}
+
+int
+provider_doctor_run (struct cli *cli, struct error **err)
+{
+  auto_registry struct registry *registry = NULL;
+  auto_json json_t *checks = NULL, *facts = NULL;
+  const struct registry_entry *entry;
+
+  if (provider_named (cli, &registry, &entry, err) < 0)
+    return -1;
+  checks = registry_check (entry, 0);
+  if (checks == NULL)
+    return error_set (err, E_NO_MEMORY, 0, "checking %s", entry->id);
+  if (registry_check_passed (checks) && entry->state == PROVIDER_ENABLED)
+    start (cli, entry, checks, &facts);
+  if (print (cli, entry, checks, facts, err) < 0)
+    return -1;
+  return registry_check_passed (checks) ? 0 : 1;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `coffer provider info`: the manifest as it counts here, with the operator's
+ * narrowing applied, and each configuration value with where it comes from.
+ * A key that nobody gave is not shown as if it had a value. */
+
+#include <config.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include <coffer/provider.h>
+
+#include "base/text.h"
+#include "cli/output.h"
+#include "cli/provider.h"
+#include "provider/manifest.h"
+
+/* -- JSON ------------------------------------------------------------------ */
+
+static void
+set_text (json_t *object, const char *key, const char *value)
+{
+  if (value)
+    json_object_set_new (object, key, json_string (value));
+}
+
+static void
+set_number (json_t *object, const char *key, uint64_t value)
+{
+  if (value)
+    json_object_set_new (object, key, json_integer ((json_int_t) value));
+}
+
+static json_t *
+texts_json (char *const *texts)
+{
+  json_t *array = json_array ();
+  size_t i;
+
+  for (i = 0; texts && texts[i]; i++)
+    json_array_append_new (array, json_string (texts[i]));
+  return array;
+}
+
+static void
+set_texts (json_t *object, const char *key, char *const *texts)
+{
+  if (texts)
+    json_object_set_new (object, key, texts_json (texts));
+}
+
+static json_t *
+modules_json (const struct manifest *m)
+{
+  json_t *array = json_array ();
+  size_t i;
+
+  for (i = 0; i < m->n_modules; i++) {
+    json_t *item = json_pack ("{s:s, s:s}", "arch", m->modules[i].arch,
+                              "file", m->modules[i].file);
+
+    if (m->modules[i].sha256[0])
+      set_text (item, "sha256", m->modules[i].sha256);
+    json_array_append_new (array, item);
+  }
+  return array;
+}
+
+static json_t *
+files_json (const struct manifest *m)
+{
+  json_t *array = json_array ();
+  size_t i;
+
+  for (i = 0; i < m->n_files; i++) {
+    json_t *item = json_pack ("{s:s}", "name", m->files[i].name);
+
+    if (m->files[i].sha256[0])
+      set_text (item, "sha256", m->files[i].sha256);
+    json_array_append_new (array, item);
+  }
+  return array;
+}
+
+static const struct registry_config *
+given (const struct registry_entry *entry, const char *key)
+{
+  size_t i;
+
+  for (i = 0; i < entry->n_config; i++) {
+    if (strcmp (entry->config[i].key, key) == 0)
+      return &entry->config[i];
+  }
+  return NULL;
+}
+
+/* Of a secret only the place is shown. */
+static json_t *
+config_json (const struct registry_entry *entry)
+{
+  const struct manifest *m = entry->manifest;
+  json_t *array = json_array ();
+  size_t i;
+
+  for (i = 0; i < m->n_config; i++) {
+    const struct manifest_config *key = &m->config[i];
+    const struct registry_config *value = given (entry, key->key);
+    json_t *item = json_pack ("{s:s, s:s, s:b}", "key", key->key, "type",
+                              manifest_config_type_name (key->type),
+                              "required", key->required);
+
+    set_text (item, "env", key->env);
+    set_text (item, "help", key->help);
+    if (value && !value->secret)
+      set_text (item, "value", value->value);
+    if (value)
+      set_text (item, "origin", value->origin);
+    json_array_append_new (array, item);
+  }
+  return array;
+}
+
+static json_t *
+permissions_json (const struct manifest_permissions *p)
+{
+  json_t *object = json_object ();
+
+  set_texts (object, "connect", p->connect);
+  set_texts (object, "read", p->read);
+  set_texts (object, "write", p->write);
+  if (p->exec_any)
+    set_text (object, "exec", "any");
+  else
+    set_texts (object, "exec", p->exec);
+  if (p->namespaces)
+    json_object_set_new (object, "namespaces", json_true ());
+  if (p->cgroup)
+    json_object_set_new (object, "cgroup", json_true ());
+  return object;
+}
+
+static json_t *
+limits_json (const struct manifest_limits *limits)
+{
+  json_t *object = json_object ();
+
+  set_number (object, "memory_bytes", limits->memory_bytes);
+  set_number (object, "files", limits->files);
+  set_number (object, "processes", limits->processes);
+  set_number (object, "calls", limits->calls);
+  return object;
+}
+
+static void
+add_manifest (json_t *info, const struct registry_entry *entry)
+{
+  const struct manifest *m = entry->manifest;
+
+  set_text (info, "summary", m->summary);
+  set_text (info, "version", m->version);
+  set_text (info, "license", m->license);
+  set_text (info, "homepage", m->homepage);
+  set_text (info, "manifest", m->path);
+  set_text (info, "manifest_sha256", m->sha256);
+  json_object_set_new (info, "module", modules_json (m));
+  json_object_set_new (info, "files", files_json (m));
+  json_object_set_new (info, "contract",
+                       json_pack ("{s:i, s:i}", "major", m->contract_major,
+                                  "minor", m->contract_minor));
+  set_text (info, "threads", m->threads == COFFER_THREADS_PARALLEL
+                             ? "parallel" : "serial");
+  json_object_set_new (info, "capabilities", texts_json (m->capabilities));
+  json_object_set_new (info, "isolation",
+                       json_pack ("{s:s, s:b}", "kind", m->isolation_kind,
+                                  "host_kernel_shared",
+                                  m->host_kernel_shared));
+  json_object_set_new (info, "config", config_json (entry));
+  json_object_set_new (info, "permissions",
+                       permissions_json (&m->permissions));
+  json_object_set_new (info, "limits", limits_json (&m->limits));
+}
+
+json_t *
+provider_info_json (const struct registry_entry *entry)
+{
+  json_t *info = json_pack ("{s:s, s:s, s:s}", "id", entry->id, "state",
+                            registry_state_name (entry->state), "trust",
+                            registry_trust_name (entry->trust));
+
+  if (info == NULL)
+    return NULL;
+  if (entry->error)
+    json_object_set_new (info, "error", error_to_json (entry->error));
+  if (entry->manifest)
+    add_manifest (info, entry);
+  set_text (info, "operator_file", entry->override_path);
+  if (entry->allow_degraded)
+    json_object_set_new (info, "allow_degraded", json_true ());
+  return info;
+}
+
+/* -- text ------------------------------------------------------------------ */
+
+static void
+print_line (const char *name, const char *text)
+{
+  auto_free char *shown = text ? text_escape (text, strlen (text)) : NULL;
+
+  if (shown && shown[0])
+    printf ("%-14s %s\n", name, shown);
+}
+
+static void
+print_texts (const char *name, char *const *texts)
+{
+  size_t i;
+
+  if (texts == NULL || texts[0] == NULL)
+    return;
+  printf ("%-14s", name);
+  for (i = 0; texts[i]; i++) {
+    auto_free char *shown = text_escape (texts[i], strlen (texts[i]));
+
+    printf (" %s", shown ? shown : "?");
+  }
+  printf ("\n");
+}
+
+static void
+print_identity (const struct registry_entry *entry)
+{
+  const struct manifest *m = entry->manifest;
+  auto_free char *state
+    = text_printf ("%s (trust: %s)", registry_state_name (entry->state),
+                   registry_trust_name (entry->trust));
+
+  print_line ("provider", entry->id);
+  print_line ("state", state);
+  if (entry->error)
+    print_line ("error", entry->error->message);
+  if (m == NULL)
+    return;
+  print_line ("summary", m->summary);
+  print_line ("version", m->version);
+  print_line ("license", m->license);
+  print_line ("homepage", m->homepage);
+  print_line ("manifest", m->path);
+  print_line ("operator file", entry->override_path);
+}
+
+static void
+print_bytes (const struct manifest *m)
+{
+  size_t i;
+
+  for (i = 0; i < m->n_modules; i++)
+    printf ("%-14s %s (%s) sha256 %s\n", i ? "" : "module",
+            m->modules[i].file, m->modules[i].arch,
+            m->modules[i].sha256[0] ? m->modules[i].sha256 : "not sealed");
+  for (i = 0; i < m->n_files; i++)
+    printf ("%-14s %s sha256 %s\n", i ? "" : "files", m->files[i].name,
+            m->files[i].sha256[0] ? m->files[i].sha256 : "not sealed");
+}
+
+static void
+print_promises (const struct manifest *m)
+{
+  printf ("%-14s %u.%u\n", "contract", m->contract_major, m->contract_minor);
+  print_line ("threads", m->threads == COFFER_THREADS_PARALLEL ? "parallel"
+                                                               : "serial");
+  print_texts ("capabilities", m->capabilities);
+  printf ("%-14s %s, %s\n", "isolation", m->isolation_kind,
+          m->host_kernel_shared ? "on the host's kernel"
+                                : "on a kernel of its own");
+}
+
+static void
+print_rights (const struct manifest *m)
+{
+  const struct manifest_permissions *p = &m->permissions;
+
+  print_texts ("may connect", p->connect);
+  print_texts ("may read", p->read);
+  print_texts ("may write", p->write);
+  print_texts ("may exec", p->exec);
+  if (p->exec_any)
+    print_line ("may exec", "any program");
+  if (p->namespaces)
+    print_line ("may", "make namespaces and mounts");
+  if (p->cgroup)
+    print_line ("may", "write below the caller's own cgroup");
+}
+
+static void
+print_limits (const struct manifest_limits *limits)
+{
+  auto_free char *memory = limits->memory_bytes
+                             ? text_format_size (limits->memory_bytes) : NULL;
+
+  if (memory)
+    printf ("%-14s memory %s\n", "limit", memory);
+  if (limits->files)
+    printf ("%-14s files %llu\n", "limit", (unsigned long long) limits->files);
+  if (limits->processes)
+    printf ("%-14s processes %llu\n", "limit",
+            (unsigned long long) limits->processes);
+  if (limits->calls)
+    printf ("%-14s calls %llu at once\n", "limit",
+            (unsigned long long) limits->calls);
+}
+
+static int
+print_config (const struct cli *cli, const struct registry_entry *entry,
+              struct error **err)
+{
+  static const char *const heads[] = { "CONFIG", "TYPE", "VALUE", "FROM",
+                                       "WHAT" };
+  auto_output_table struct output_table *table = output_table_new (5, heads);
+  const struct manifest *m = entry->manifest;
+  size_t i;
+
+  if (m->n_config == 0)
+    return 0;
+  for (i = 0; i < m->n_config; i++) {
+    const struct manifest_config *key = &m->config[i];
+    const struct registry_config *value = given (entry, key->key);
+    const char *cells[] = {
+      key->key, manifest_config_type_name (key->type),
+      value == NULL
+        ? (key->required && entry->state != PROVIDER_QUARANTINED ? "missing"
+                                                                 : "-")
+      : value->secret ? "(secret)" : value->value,
+      value ? value->origin : key->env ? key->env : "-",
+      key->help ? key->help : "-"
+    };
+
+    output_table_row (table, cells);
+  }
+  printf ("\n");
+  return output_table_print (table, cli, err);
+}
+
+int
+provider_info_run (struct cli *cli, struct error **err)
+{
+  auto_registry struct registry *registry = NULL;
+  const struct registry_entry *entry;
+
+  if (provider_named (cli, &registry, &entry, err) < 0)
+    return -1;
+  if (cli->json)
+    return output_json (provider_info_json (entry), err);
+  print_identity (entry);
+  if (entry->manifest) {
+    print_bytes (entry->manifest);
+    print_promises (entry->manifest);
+    print_rights (entry->manifest);
+    print_limits (&entry->manifest->limits);
+    if (print_config (cli, entry, err) < 0)
+      return -1;
+  }
+  return output_finish (err);
+}

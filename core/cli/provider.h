@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files of `coffer provider`. */
+
+#ifndef CLI_PROVIDER_H
+#define CLI_PROVIDER_H
+
+#include "cli/cli.h"
+#include "provider/registry.h"
+
+/* What is known of a provider, and nothing that is not: for --json, and for
+ * the text that is printed from it. */
+json_t *provider_info_json (const struct registry_entry *entry);
+int provider_info_run (struct cli *cli, struct error **err);
+
+/* The provider named by the first argument, by --provider or by the
+ * configuration, in whatever state it is. */
+int provider_named (struct cli *cli, struct registry **out,
+                    const struct registry_entry **entry, struct error **err);
+
+int provider_doctor_run (struct cli *cli, struct error **err);
+/* Checks as lines of text. */
+void provider_print_checks (const struct cli *cli, const json_t *checks);
+
+#endif /* CLI_PROVIDER_H */
