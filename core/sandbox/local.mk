@@ -3,13 +3,19 @@ noinst_LIBRARIES += %D%/libsandbox.a
 %C%_libsandbox_a_CFLAGS = $(HOST_CC_FLAGS)
 %C%_libsandbox_a_SOURCES = \
   %D%/claims.c \
+  %D%/async.c %D%/async.h \
   %D%/create.c \
+  %D%/exec.c %D%/exec-relay.c %D%/exec.h \
+  %D%/files.c \
   %D%/host.c %D%/host.h \
   %D%/ids.c \
   %D%/info.c %D%/info.h \
   %D%/lifecycle.c \
   %D%/owner.c %D%/owner.h \
   %D%/records.c %D%/records-open.c %D%/records.h %D%/records-private.h \
+  %D%/relay.c %D%/relay.h \
   %D%/request.c %D%/request.h \
   %D%/sandbox.h \
-  %D%/sweep.c
+  %D%/signals.c %D%/signals.h \
+  %D%/sweep.c \
+  %D%/terminal.c %D%/terminal.h

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands: what is asked is checked, the pipes or the terminal are made
+ * here, the provider starts it, a thread waits for its end while the caller's
+ * thread relays (exec-relay.c). */
+
+#include "config.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "base/log.h"
+#include "sandbox/exec.h"
+#include "sandbox/request.h"
+#include "sandbox/signals.h"
+#include "sandbox/terminal.h"
+
+#define START_MS 60000
+/* How long after its timeout a command may still be the provider's. */
+#define BACKSTOP_MS 5000
+#define ARGV_MAX_BYTES (8 << 20)
+
+void
+exec_result_fini (struct exec_result *result)
+{
+  char **p;
+
+  free (result->exec);
+  free (result->failure);
+  for (p = result->limits_hit; p && *p; p++)
+    free (*p);
+  free (result->limits_hit);
+  memset (result, 0, sizeof *result);
+}
+
+/* As a shell: not found is 127, found but not runnable 126. */
+static int
+failure_status (int code)
+{
+  switch (code) {
+  case ENOENT:
+    return 127;
+  case EACCES: case EPERM: case ENOEXEC: case EISDIR: case ENOTDIR:
+  case ELOOP: case ENAMETOOLONG: case ETXTBSY: case E2BIG: case EINVAL:
+  case ELIBBAD:
+    return 126;
+  default:
+    return 125;
+  }
+}
+
+int
+exec_exit_status (const struct exec_result *result)
+{
+  if (result->failure || result->failure_errno)
+    return failure_status (result->failure_errno);
+  if (result->timed_out)
+    return 124;
+  if (result->signal)
+    return 128 + (result->signal & 127);
+  return result->code & 255;
+}
+
+/* ---- what the provider emits --------------------------------------------- */
+
+static int
+copy_exit (struct exec_result *result, const struct coffer_exec_exit *exit)
+{
+  size_t count = 0, i;
+
+  result->code = exit->code;
+  result->signal = exit->signal;
+  result->timed_out = exit->timed_out != 0;
+  result->oom = exit->oom != 0;
+  result->duration_us = exit->duration_us;
+  result->cpu_us = exit->cpu_us;
+  result->failure_errno = exit->failure_errno;
+  if (exit->failure && !(result->failure = strdup (exit->failure)))
+    return -1;
+  while (exit->limits_hit && exit->limits_hit[count])
+    count++;
+  result->limits_hit = calloc (count + 1, sizeof *result->limits_hit);
+  for (i = 0; result->limits_hit && i < count; i++)
+    if (!(result->limits_hit[i] = strdup (exit->limits_hit[i])))
+      return -1;
+  return result->limits_hit ? 0 : -1;
+}
+
+/* Of exec_wait, on its thread; the relay does not touch these fields. */
+static int
+sink_exit (void *data, const struct contract_record *type, void *record)
+{
+  struct exec_run *run = data;
+
+  if (type->id != COFFER_REC_exec_exit || run->result->limits_hit)
+    return 0;
+  return copy_exit (run->result, record);
+}
+
+static int
+sink_started (void *data, const struct contract_record *type, void *record)
+{
+  struct exec_run *run = data;
+  const struct coffer_exec_info *info = record;
+
+  if (type->id != COFFER_REC_exec_info || run->result->exec || !info->exec)
+    return 0;
+  run->result->exec = strdup (info->exec);
+  return run->result->exec ? 0 : -1;
+}
+
+/* ---- before it starts ---------------------------------------------------- */
+
+static int
+check_request (const struct exec_request *request, struct error **err)
+{
+  size_t bytes = 0, i;
+
+  if (!request->argv || !request->argv[0])
+    return error_set (err, E_INVALID, 0, "argv: a command is missing");
+  for (i = 0; request->argv[i]; i++) {
+    bytes += strlen (request->argv[i]) + 1;
+    if (bytes > ARGV_MAX_BYTES)
+      return error_set (err, E_INVALID, 0, "argv: more than %d bytes",
+                        ARGV_MAX_BYTES);
+  }
+  if (request->timeout_ms > REQUEST_TTL_MAX_MS)
+    return error_set (err, E_INVALID, 0, "timeout: more than 366 days");
+  if (request_check_env (request->env, "env", err) < 0
+      || request_check_path (request->cwd, "cwd", err) < 0
+      || request_check_user (request->user, "user", err) < 0)
+    return -1;
+  return 0;
+}
+
+static int
+check_claims (const struct exec_run *run, struct error **err)
+{
+  const struct {
+    const char *capability;
+    int is_asked;
+  } table[] = {
+    { "exec", 1 },
+    { "exec.stdin", run->streams->in >= 0 && !run->request->background },
+    { "exec.tty", run->streams->tty },
+    { "exec.background", run->request->background },
+  };
+  size_t i;
+
+  for (i = 0; i < sizeof table / sizeof table[0]; i++)
+    if (table[i].is_asked
+        && !provider_claims (run->provider, table[i].capability))
+      return error_set (err, E_CAPABILITY, 0, "provider %s does not claim %s",
+                        run->record->provider, table[i].capability);
+  if (run->streams->tty && run->request->background)
+    return error_set (err, E_INVALID, 0,
+                      "a command in the background has no terminal");
+  return 0;
+}
+
+/* A pipe whose end `mine` is ours and does not block. */
+static int
+pipe_new (struct exec_run *run, int stream, int mine, struct error **err)
+{
+  int ends[2];
+
+  if (pipe2 (ends, O_CLOEXEC) < 0)
+    return error_set (err, E_IO, errno, "a pipe");
+  run->ours[stream] = ends[mine];
+  run->theirs[stream] = ends[!mine];
+  if (fcntl (ends[mine], F_SETFL, O_NONBLOCK) < 0)
+    return error_set (err, E_IO, errno, "a pipe");
+  return 0;
+}
+
+static int
+output_new (struct exec_run *run, int stream, int to, struct error **err)
+{
+  struct relay *relay = &run->relays[stream];
+
+  if (to < 0 && !run->streams->output)
+    return 0;
+  if (pipe_new (run, stream, 0, err) < 0)
+    return -1;
+  relay_init (relay, run->ours[stream], to, RELAY_SPLICE);
+  if (run->streams->output) {
+    relay->mode = RELAY_CALL;
+    relay->output = run->streams->output;
+    relay->data = run->streams->data;
+    relay->stream = stream;
+  }
+  return 0;
+}
+
+static int
+terminal_prepare (struct exec_run *run, struct error **err)
+{
+  const struct exec_request *request = run->request;
+  uint32_t rows = request->rows, columns = request->columns;
+  struct relay *out = &run->relays[EXEC_OUT];
+  int slave;
+
+  if (rows == 0 || columns == 0)
+    terminal_size (run->streams->in, &rows, &columns);
+  if (terminal_new (rows, columns, &run->ours[EXEC_OUT], &slave, err) < 0)
+    return -1;
+  run->theirs[EXEC_IN] = slave;
+  if (run->streams->in >= 0)
+    relay_init (&run->relays[EXEC_IN], run->streams->in, run->ours[EXEC_OUT],
+                RELAY_COPY);
+  relay_init (out, run->ours[EXEC_OUT], run->streams->out, RELAY_COPY);
+  if (run->streams->output) {
+    out->mode = RELAY_CALL;
+    out->output = run->streams->output;
+    out->data = run->streams->data;
+    out->stream = EXEC_OUT;
+  }
+  return 0;
+}
+
+static int
+streams_prepare (struct exec_run *run, struct error **err)
+{
+  const struct exec_streams *streams = run->streams;
+
+  if (run->request->background)
+    return 0;
+  if (streams->tty)
+    return terminal_prepare (run, err);
+  if (streams->in >= 0) {
+    if (pipe_new (run, EXEC_IN, 1, err) < 0)
+      return -1;
+    relay_init (&run->relays[EXEC_IN], streams->in, run->ours[EXEC_IN],
+                RELAY_SPLICE);
+  }
+  if (output_new (run, EXEC_OUT, streams->out, err) < 0
+      || output_new (run, EXEC_ERR, streams->err, err) < 0)
+    return -1;
+  return 0;
+}
+
+static int
+start (struct exec_run *run, struct error **err)
+{
+  const struct exec_request *request = run->request;
+  struct coffer_exec_start_opts opts = {
+    .size = sizeof opts,
+    .timeout_ms = request->timeout_ms,
+    .tty = run->streams->tty != 0,
+    .background = request->background != 0,
+    .rows = request->rows,
+    .columns = request->columns,
+    .user = request->user,
+  };
+  struct provider_call call = call_in (START_MS, run->cancel_fd);
+  int tty = run->streams->tty;
+  int i, bad;
+
+  if (tty && (!opts.rows || !opts.columns))
+    terminal_size (run->streams->in, &opts.rows, &opts.columns);
+  call.sink.record = sink_started;
+  call.sink.data = run;
+  bad = INVOKE (run->provider, &call, err, exec_start,
+                .sandbox = run->record->id, .argv = request->argv,
+                .env = request->env, .cwd = request->cwd,
+                .in = run->theirs[EXEC_IN],
+                .out = tty ? run->theirs[EXEC_IN] : run->theirs[EXEC_OUT],
+                .err = tty ? -1 : run->theirs[EXEC_ERR], .opts = &opts);
+  /* The command has its own by now; ours would keep the pipes from ending. */
+  for (i = 0; i < EXEC_STREAMS; i++)
+    coffer_fd_close (&run->theirs[i]);
+  if (bad)
+    return -1;
+  if (!run->result->exec)
+    return error_set (err, E_PROVIDER_FAILED, 0,
+                      "%s: exec_start reported no command",
+                      run->record->provider);
+  return 0;
+}
+
+/* ---- while it runs, and after -------------------------------------------- */
+
+static int
+check_output (const struct exec_run *run, struct error **err)
+{
+  static const char *const names[] = { "", "output", "error output" };
+  int i;
+
+  for (i = EXEC_OUT; i <= EXEC_ERR; i++)
+    if (run->relays[i].end == RELAY_SINK_GONE
+        && run->relays[i].sink_errno != EPIPE)
+      return error_set (err, E_IO, run->relays[i].sink_errno,
+                        "the command's %s could not be written", names[i]);
+  return 0;
+}
+
+static int
+outcome (struct exec_run *run, struct error *take_error, struct error **err)
+{
+  auto_error struct error *error = take_error;
+  struct exec_result *result = run->result;
+
+  result->out_bytes = run->relays[EXEC_OUT].moved;
+  result->err_bytes = run->relays[EXEC_ERR].moved;
+  if (run->cancelled)
+    return error_set (err, E_EXEC_CANCELLED, 0,
+                      "the command was ended before it was through");
+  if (run->overdue) {
+    result->timed_out = 1;
+    return 0;
+  }
+  if (error)
+    return error_move (err, steal (error));
+  if (!result->limits_hit)
+    return error_set (err, E_PROVIDER_FAILED, 0,
+                      "%s: exec_wait did not report the command's end",
+                      run->record->provider);
+  return check_output (run, err);
+}
+
+static int
+wait_and_relay (struct exec_run *run, struct error **err)
+{
+  const struct contract_args_exec_wait args = {
+    .sandbox = run->record->id, .exec = run->result->exec
+  };
+  const struct provider_sink sink = { .record = sink_exit, .data = run };
+  const struct exec_request *request = run->request;
+  int64_t limit = (int64_t) REQUEST_TTL_MAX_MS;
+  struct error *error = NULL, *waited = NULL;
+
+  if (request->timeout_ms) {
+    run->backstop_ns = deadline_in ((int64_t) request->timeout_ms
+                                    + BACKSTOP_MS);
+    limit = (int64_t) request->timeout_ms + 4 * BACKSTOP_MS;
+  }
+  if (async_begin (&run->wait, run->provider, COFFER_OP_exec_wait, &args,
+                   &sink, deadline_in (limit), err) < 0)
+    return -1;
+  if (run->streams->tty)
+    terminal_raw (run->streams->in, &error);
+  if (!error)
+    exec_relay (run, &error);
+  terminal_restore ();
+  if (error && !run->finished) {
+    exec_end (run);
+    async_cancel (&run->wait);
+  }
+  async_end (&run->wait, &waited);
+  if (error) {
+    error_free (waited);
+    return error_move (err, error);
+  }
+  return outcome (run, waited, err);
+}
+
+static void
+run_fini (struct exec_run *run)
+{
+  int i;
+
+  for (i = 0; i < EXEC_STREAMS; i++) {
+    relay_fini (&run->relays[i]);
+    coffer_fd_close (&run->ours[i]);
+    coffer_fd_close (&run->theirs[i]);
+  }
+}
+#define auto_exec_run __attribute__ ((cleanup (run_fini)))
+
+int
+sandbox_exec (struct host *host, const char *id,
+              const struct exec_request *request,
+              const struct exec_streams *streams, int cancel_fd,
+              struct exec_result *result, struct error **err)
+{
+  auto_sandbox_record struct sandbox_record *record = NULL;
+  auto_exec_run struct exec_run run = {
+    .host = host, .request = request, .streams = streams, .result = result,
+    .cancel_fd = cancel_fd, .ours = { -1, -1, -1 }, .theirs = { -1, -1, -1 },
+    .relays = { { .from = -1 }, { .from = -1 }, { .from = -1 } }
+  };
+
+  memset (result, 0, sizeof *result);
+  result->code = -1;
+  signals_no_sigpipe ();
+  if (check_request (request, err) < 0
+      || host_reach (host, id, &record, &run.provider, err) < 0)
+    return -1;
+  run.record = record;
+  if (check_claims (&run, err) < 0 || streams_prepare (&run, err) < 0
+      || start (&run, err) < 0)
+    return -1;
+  if (request->background)
+    return 0;
+  return wait_and_relay (&run, err);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One command while it runs: what exec.c prepares and exec-relay.c moves. */
+
+#ifndef SANDBOX_EXEC_H
+#define SANDBOX_EXEC_H
+
+#include "sandbox/async.h"
+#include "sandbox/host.h"
+#include "sandbox/relay.h"
+
+enum { EXEC_IN, EXEC_OUT, EXEC_ERR, EXEC_STREAMS };
+
+struct exec_run {
+  struct host *host;
+  struct provider *provider;
+  const struct sandbox_record *record;
+  const struct exec_request *request;
+  const struct exec_streams *streams;
+  struct exec_result *result;
+  int cancel_fd;
+  /* Ours, and the command's until exec_start has returned.  With a terminal
+   * ours[EXEC_IN] is -1 and ours[EXEC_OUT] its master. */
+  int ours[EXEC_STREAMS], theirs[EXEC_STREAMS];
+  struct relay relays[EXEC_STREAMS];
+  struct async_call wait;       /* exec_wait */
+  int finished;                 /* it has returned */
+  int cancelled, overdue;       /* why the command is being ended */
+  int stage;                    /* how hard it was tried to end it */
+  int64_t next_stage_ns;        /* 0: nothing to do */
+  int64_t grace_end_ns;
+  int64_t backstop_ns;          /* 0: no timeout */
+};
+
+/* Relays until the command has ended and its output has been moved.  -1 when
+ * the host itself failed; what the provider said is in run->wait. */
+int exec_relay (struct exec_run *run, struct error **err);
+
+/* Ends the command, harder with each call: the ephemeral sandbox at once, in
+ * another one the signal that was caught, then SIGKILL, then letting go. */
+void exec_end (struct exec_run *run);
+
+#endif /* SANDBOX_EXEC_H */
