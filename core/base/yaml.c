@@ -381,6 +381,25 @@ read_document (struct reader *reader, struct yaml_node *out,
                      "more than one document", err);
 }
 
+/* Names the first line that is not text. */
+static int
+fail_utf8 (struct reader *reader, struct error **err)
+{
+  const char *line = reader->bytes, *end = reader->bytes + reader->size;
+  size_t number = 1;
+
+  while (line < end) {
+    const char *newline = memchr (line, '\n', (size_t) (end - line));
+    const char *next = newline ? newline + 1 : end;
+
+    if (!text_is_utf8 (line, (size_t) (next - line)))
+      break;
+    line = next;
+    number++;
+  }
+  return fail_at (&reader->source, number, 1, err, "not UTF-8");
+}
+
 static int
 check_bytes (struct reader *reader, struct error **err)
 {
@@ -390,7 +409,7 @@ check_bytes (struct reader *reader, struct error **err)
     return error_set (err, reader->source.number, 0,
                       "%s: larger than %d KiB", name, YAML_MAX_BYTES / 1024);
   if (!text_is_utf8 (reader->bytes, reader->size))
-    return error_set (err, reader->source.number, 0, "%s: not UTF-8", name);
+    return fail_utf8 (reader, err);
   if (reader->size >= 3 && memcmp (reader->bytes, "\xef\xbb\xbf", 3) == 0)
     return fail_at (&reader->source, 1, 1, err,
                     "a byte order mark is not allowed");

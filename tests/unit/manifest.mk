@@ -1,1 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
+UNIT_PROVIDER_LIBS = core/provider/libprovider.a $(UNIT_CONTRACT_LIBS) \
+  $(SECCOMP_LIBS)
+EXTRA_DIST += tests/corpus
+
+UNIT_TESTS += %D%/test-yaml
+%C%_test_yaml_SOURCES = %D%/test-yaml.c %D%/harness.h
+%C%_test_yaml_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_yaml_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_yaml_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_yaml_LDADD = $(UNIT_BASE_LIBS)
+
+UNIT_TESTS += %D%/test-manifest
+%C%_test_manifest_SOURCES = %D%/test-manifest.c %D%/harness.h
+%C%_test_manifest_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_manifest_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_manifest_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_manifest_LDADD = $(UNIT_PROVIDER_LIBS)
