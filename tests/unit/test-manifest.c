@@ -78,7 +78,7 @@ check_file (const char *dir, const char *name)
 static void
 each_file_of_the_corpus_is_answered_as_it_says (void **state)
 {
-  const char *path = corpus ();
+  auto_free char *path = strdup (corpus ());
   DIR *dir = opendir (path);
   struct dirent *item;
   int wrong = 0, files = 0;

@@ -130,7 +130,7 @@ caps_hold_at_their_edge (void **state)
   assert_int_equal (list->count, YAML_MAX_NODES - 1);
   refused_at (more, "file:1:8192: more than 4096 values");
   refused_at (large, "file: larger than 256 KiB");
-  refused_at (bomb, "file:1:20: nested more than 16 levels deep");
+  refused_at (bomb, "file:1:19: nested more than 16 levels deep");
 }
 
 static void
