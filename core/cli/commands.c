@@ -6,6 +6,10 @@
 #include "cli/commands.h"
 
 const struct cli_table cli_tables[] = {
+  { run_commands },
+  { sandbox_commands },
+  { sandbox_exec_commands },
+  { sandbox_file_commands },
   { provider_commands },
   { seal_commands },
   { contract_commands },

@@ -116,6 +116,8 @@ cli_failure_status (const struct cli *cli, const struct error *err)
 {
   const struct error_info *info;
 
+  if (err->number == E_EXEC_CANCELLED && sandbox_signal_caught ())
+    return 128 + sandbox_signal_caught ();
   if (cli->command && cli->command->flags & COMMAND_RUNS)
     return 125;
   info = error_lookup (err->number);
@@ -125,6 +127,7 @@ cli_failure_status (const struct cli *cli, const struct error *err)
 void
 cli_fini (struct cli *cli)
 {
+  host_close (cli->opened);
   free (cli->args);
   free (cli->given);
   place_free (cli->place);

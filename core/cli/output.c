@@ -106,17 +106,19 @@ output_styled (const struct cli *cli, FILE *stream, enum output_style style,
     fputs (escaped ? escaped : "", stream);
 }
 
-/* {"b64": …} as text with escapes. */
+/* {"b64": …} as text with escapes; anything else as JSON, escaped too, since
+ * JSON lets marks through that turn a line around. */
 static char *
-shown_bytes (const json_t *value)
+shown_value (const json_t *value)
 {
   const char *b64 = json_string_value (json_object_get (value, "b64"));
   auto_free char *bytes = NULL;
   size_t size;
 
-  if (!b64 || text_base64_decode (b64, &bytes, &size) < 0)
-    return json_text (value);
-  return text_escape (bytes, size);
+  if (b64 && text_base64_decode (b64, &bytes, &size) == 0)
+    return text_escape (bytes, size);
+  bytes = json_text (value);
+  return bytes ? text_escape (bytes, strlen (bytes)) : NULL;
 }
 
 char *
@@ -127,11 +129,9 @@ output_shown (const json_t *value)
   if (json_is_string (value))
     return text_escape (json_string_value (value),
                         json_string_length (value));
-  if (json_is_object (value))
-    return shown_bytes (value);
   if (json_is_boolean (value))
     return strdup (json_is_true (value) ? "yes" : "no");
-  return json_text (value);
+  return shown_value (value);
 }
 
 /* ---- errors ------------------------------------------------------------- */

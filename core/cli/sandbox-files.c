@@ -48,12 +48,13 @@ copy_report (struct cli *cli, json_t *take_result, FILE *stream,
              struct error **err)
 {
   auto_json json_t *result = take_result;
-  const json_t *size = json_object_get (result, "size_bytes");
+  uint64_t size = 0;
   auto_free char *path = output_shown (json_object_get (result, "path"));
   auto_free char *hash = output_shown (json_object_get (result, "sha256"));
-  auto_free char *bytes = text_format_size (
-    (uint64_t) json_integer_value (size));
+  auto_free char *bytes = NULL;
 
+  if (json_get_u64 (json_object_get (result, "size_bytes"), &size) == 0)
+    bytes = text_format_size (size);
   if (cli->json)
     return output_json (steal (result), err);
   fprintf (stream, "%s: %s, sha256 %s\n", path ? path : "",
