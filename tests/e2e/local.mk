@@ -5,4 +5,15 @@ check_PROGRAMS += %D%/reaper
 %C%_reaper_LDFLAGS = $(HOST_LINK_FLAGS)
 EXTRA_DIST += %D%/lib.sh
 SCENARIOS += \
+  %D%/choice.sh \
+  %D%/files.sh \
+  %D%/manual.sh \
+  %D%/refusals.sh \
+  %D%/run.sh \
+  %D%/run-arguments.sh \
+  %D%/run-env.sh \
+  %D%/run-files.sh \
+  %D%/run-json.sh \
+  %D%/sandbox.sh \
+  %D%/shell.sh \
   %D%/usage.sh

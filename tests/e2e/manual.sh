@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# coffer(1) and the completions against the table: what --help knows is there,
+# and nothing is there that --help does not know.
+. "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
+needs python3
+
+coffer help --json >"$T/table" || exit 1
+coffer explain --json >"$T/codes" || exit 1
+
+python3 - "$T/table" "$T/codes" "$COFFER_BUILD/core/man/coffer.1" >"$T/report" <<'PY'
+import json, re, sys
+table = json.load (open (sys.argv[1], encoding="utf-8"))
+codes = json.load (open (sys.argv[2], encoding="utf-8"))
+text = open (sys.argv[3], encoding="utf-8").read ()
+
+def tell (name, wrong):
+    print (("ok\t%s" if not wrong else "bad\t%s\t" + " ".join (sorted (wrong))) % name)
+
+sections, name = {}, None
+for line in text.split ("\n"):
+    m = re.match (r"\.Ss (.*)", line)
+    if m:
+        # "run Fl - Ar COMMAND": the words come before the first macro.
+        name = re.split (r" (?:Ar|Fl|Op) ?", m[1])[0].strip ()
+        sections[name] = {"options": set (), "refers": []}
+    elif line.startswith (".Sh"):
+        name = None
+    elif name:
+        m = re.match (r"\.It (?:Fl (\S) , )?Fl -(\S+)(.*)", line)
+        if m:
+            sections[name]["options"].add ((m[1], m[2], " Ar " in m[3]))
+        m = re.match (r"\.Sx (.*?) ?[,.]?$", line)
+        if m:
+            sections[name]["refers"].append (m[1])
+
+def options (rows):
+    return {(o["letter"], o["name"], o["argument"] is not None) for o in rows}
+
+common = sections.pop ("Options of every command", {"options": set ()})
+tell ("options of every command", {o[1] for o in options (table["options"]) ^ common["options"]})
+for command in table["commands"]:
+    section = sections.get (command["words"])
+    if section is None:
+        tell (command["words"], {"no-section"})
+        continue
+    written = set (section["options"])
+    for other in section["refers"]:
+        written |= sections.get (other, {"options": {(None, "no section " + other, False)}})["options"]
+    tell (command["words"], {str (o[1]) for o in options (command["options"]) ^ written})
+words = {c["words"] for c in table["commands"]}
+tell ("no section of a command that is not there",
+      {s for s in sections if not s[0].isupper ()} - words)
+listed = set (re.findall (r"^\.It (E\d{4})$", text, re.M))
+tell ("every error code is listed", listed ^ {c["code"] for c in codes})
+PY
+while IFS='	' read -r verdict name wrong; do
+  is "coffer(1): $name" "$verdict $wrong" "ok "
+done <"$T/report"
+
+if command -v mandoc >/dev/null 2>&1; then
+  mandoc -T lint -W warning "$COFFER_BUILD/core/man/coffer.1" >"$out" 2>&1
+  is "mandoc finds nothing wrong in coffer(1)" \
+    "$(grep -v 'referenced manual not found' "$out")" ""
+else
+  skip "mandoc finds nothing wrong in coffer(1)" mandoc
+fi
+
+# Completions: every word and option of the table is offered, and no other.
+completions=$COFFER_SOURCE/contrib/completions
+for shell in bash zsh fish; do
+  python3 "$COFFER_SOURCE/contrib/completions/generate.py" "$shell" \
+    <"$T/table" >"$T/$shell"
+  same "the completions for $shell are those of the table" \
+    "$T/$shell" "$completions/coffer.$shell"
+done
+
+finish

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+# coffer run: what of the caller's files is visible, and what is said when it is
+# not.
+. "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
+roles both
+needs_sandbox
+
+dir="$T/你好 世界"; name="'q\".txt"
+mkdir "$dir"; printf 'café\n☃\n' >"$dir/$name"
+cd "$dir" || exit 1
+
+run coffer run -- ls -A /workspace
+is "without -w the workspace is empty" "$status $(cat "$out")" "0 "
+run coffer run -- sh -c 'echo x >new && cat new'
+is "and can be written" "$status $(cat "$out")" "0 x"
+is "which reaches nothing here" "$(ls -A)" "$name"
+run coffer run -- ls "$T"
+is "nothing of the caller's is visible" "$(cat "$out")" ""
+
+run coffer run -w . -- cat "$name"
+same "-w . shows this folder, odd names included" "$out" "$dir/$name"
+run coffer run -w "$dir" -- cat "/workspace/$name"
+same "-w takes a path" "$out" "$dir/$name"
+run coffer run -w . -- sh -c 'echo x >new'
+is "it is read-only" "$((status != 0))" 1
+like "as the kernel says" "$(cat "$err")" '[Rr]ead-only|[Pp]ermission'
+run coffer run -w . -- sh -c "rm -f ./*; echo x >>\"\$1\"; chmod 777 \"\$1\"" sh "$name"
+is "in every way" "$(ls -A) $(cat "$name")" "$name café
+☃"
+
+run coffer run -w .:rw -- sh -c 'echo made >new && mkdir -p a/b && echo deep >a/b/c'
+if grep -q 'id-mapped\|idmap' "$err"; then
+  skip ":rw lets it be written" "id-mapped mounts of $(stat -f -c %T .)"
+else
+  is ":rw lets it be written" "$status $(cat new 2>&1) $(cat a/b/c 2>&1)" "0 made deep"
+  is "as the caller's own files" "$(stat -c %u new)" "$(id -u)"
+fi
+
+mkdir "$T/data" "$T/a:b"; echo one >"$T/data/f"; echo two >"$T/a:b/f"; echo single >"$T/file"
+run coffer run -v "$T/data:/data:ro" -v "$T/a:b:/colon:ro" -v "$T/file:/opt/f.txt:ro" -- \
+  cat /data/f /colon/f /opt/f.txt
+is "-v shows folders and files" "$(cat "$out")" "one
+two
+single"
+run coffer run -v "$T/data:/data:ro" -- sh -c 'echo x >/data/f'
+is "-v …:ro cannot be written" "$((status != 0)) $(cat "$T/data/f")" "1 one"
+
+echo 'print(1)' >script.py
+run coffer run -- cat script.py
+is "a file that is only here fails" "$((status != 0))" 1
+like "and the message says what to add" "$(cat "$err")" 'script.py exists here but not inside: add -w \.'
+run coffer run -- cat "$T/data/f"
+like "with -v for another folder" "$(cat "$err")" "$T/data/f exists here but not inside: add -v $T/data/f:$T/data/f:ro"
+run coffer run -w . -- sh -c 'exit 3' sh script.py
+is "no hint where it is inside" "$status $(cat "$err")" "3 "
+run coffer run -- ./script.py
+like "a program by path too" "$status $(cat "$err")" 'script.py exists here but not inside'
+
+refused () { # what pattern ARGS
+  what=$1 pattern=$2; shift 2
+  run coffer run "$@" -- true
+  is "$what: refused" "$status" 125
+  like "$what: said" "$(head -1 "$err")" "^coffer: E[0-9]{4}: .*$pattern"
+}
+refused "-w of nothing" "No such file" -w ./none
+refused "-w of a file" "is not a folder" -w "./$name"
+refused "-v without a target" "is not SRC:DST" -v /usr
+refused "-v with a relative target" "is not SRC:DST" -v /usr:data
+refused "-v of a device" "neither a folder nor" -v /dev/null:/x
+refused "-w twice" "given twice" -w . -w /usr
+refused "-v onto the root" "" -v "/usr:/"
+refused "-v onto a path with dots" "" -v "/usr:/a/../b"
+refused "a relative --workdir" "absolute" --workdir tmp
+
+finish

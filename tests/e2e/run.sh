@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+# coffer run: bytes, streams, standard input, exit statuses, timeouts.
+. "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
+roles both
+needs python3
+needs_sandbox
+
+# -- bytes ------------------------------------------------------------------
+run coffer run -- printf 'café\n☃\n'
+printf 'café\n☃\n' >"$T/want"
+is "a command runs: exit status" "$status" 0
+same "stdout has exactly its bytes" "$out" "$T/want"
+is "stderr has nothing of ours" "$(cat "$err")" ""
+
+run coffer run -- sh -c 'printf "a\0b\377\n"; printf "e\200" >&2'
+printf 'a\0b\377\n' >"$T/want"; printf 'e\200' >"$T/want.err"
+same "bytes that are no text: stdout" "$out" "$T/want"
+same "bytes that are no text: stderr apart" "$err" "$T/want.err"
+
+run coffer run -- sh -c 'head -c 3000000 /dev/zero | tr "\0" x; echo end >&2'
+is "3 MB come whole" "$(wc -c <"$out") $(cat "$err")" "3000000 end"
+
+# -- as it comes ------------------------------------------------------------
+coffer run -- sh -c 'echo one; sleep 1; echo two' 2>"$err" | python3 -c '
+import sys, time
+times = []
+while True:
+    line = sys.stdin.readline ()
+    if not line: break
+    times.append (time.monotonic ())
+print (len (times) == 2 and times[1] - times[0] > 0.5)' >"$out"
+is "output is passed on as it comes" "$(cat "$out")" True
+
+# -- standard input ---------------------------------------------------------
+status=0; printf 'café\n☃\n' | coffer run -i -- cat >"$out" 2>"$err" || status=$?
+printf 'café\n☃\n' >"$T/want"
+same "-i gives standard input" "$out" "$T/want"
+echo unseen | coffer run -- cat >"$out" 2>"$err"
+is "without -i a command reads nothing" "$(cat "$out")" ""
+head -c 2000000 /dev/urandom >"$T/blob"
+coffer run -i -- cat <"$T/blob" >"$out" 2>"$err"
+same "2 MB go through -i and come back" "$out" "$T/blob"
+status=0; yes | timeout 10 "$COFFER_BUILD/coffer" run -i -- head -n 1 >"$out" 2>"$err" || status=$?
+is "-i with more than is read does not hang" "$status $(cat "$out")" "0 y"
+
+# A reader that is gone ends the command as in a shell.
+start=$(date +%s)
+timeout 20 "$COFFER_BUILD/coffer" run -- sh -c 'while :; do echo y; done' 2>"$err" | head -n 1 >"$out"
+is "a reader that is gone ends the run" "$(cat "$out") $(($(date +%s) - start < 15))" "y 1"
+
+# -- exit statuses ----------------------------------------------------------
+for code in 0 1 2 77 255; do
+  run coffer run -- sh -c "exit $code"
+  is "exit $code is passed on" "$status" "$code"
+done
+run coffer run -- sh -c 'kill -9 $$'
+is "a signal is 128 and its number" "$status" 137
+run coffer run -- no-such-program
+is "a program that is not there is 127" "$status" 127
+like "and is named with its code" "$(cat "$err")" '^coffer: E3001: no-such-program: '
+run coffer run -- /etc/passwd
+is "a file that is no program is 126" "$status" 126
+mkdir "$T/bin"; printf '#!/bin/sh\necho here\n' >"$T/bin/only-here"; chmod 755 "$T/bin/only-here"
+status=0; PATH=$T/bin:$PATH "$COFFER_BUILD/coffer" run -- only-here >"$out" 2>"$err" </dev/null || status=$?
+is "a program that is only outside is 127" "$status" 127
+like "and the message says where it is" "$(cat "$err")" "$T/bin/only-here"
+
+# -- timeouts ---------------------------------------------------------------
+start=$(date +%s)
+run coffer run --timeout 1s -- sh -c 'sleep 61 & sleep 62 & setsid sleep 63 & sleep 64'
+is "a timeout is 124" "$status" 124
+like "and says so with its code" "$(cat "$err")" '^coffer: E3003: timed out after 1s'
+is "it came in time" "$(($(date +%s) - start < 8))" 1
+ok "every descendant is gone" soon 3 none_of_ours
+run coffer run --timeout 1s -- sh -c 'trap "" TERM INT HUP; while :; do sleep 1; done'
+is "ignoring signals does not help against it" "$status" 124
+
+# A command that ends while a child of its holds the pipe is over all the same.
+start=$(date +%s)
+run coffer run -- sh -c 'sleep 60 & echo done'
+is "a child left behind does not hold the run" "$status $(cat "$out") $(($(date +%s) - start < 10))" "0 done 1"
+
+# -- signals to coffer ------------------------------------------------------
+"$COFFER_BUILD/coffer" run -- sh -c 'echo up; sleep 60' >"$out" 2>"$err" &
+pid=$!
+soon 5 grep -q up "$out"
+kill -INT $pid 2>/dev/null; kill -TERM $pid; status=0; wait $pid || status=$?
+like "SIGTERM ends it: 128 and the signal" "$status" '^(130|143)$'
+ok "nothing of it runs on" soon 3 none_of_ours
+"$COFFER_BUILD/coffer" run -- sh -c 'echo up; sleep 60' >"$out" 2>"$err" &
+pid=$!
+soon 5 grep -q up "$out"
+kill -KILL $pid; wait $pid 2>/dev/null
+ok "SIGKILL of coffer ends the sandbox too" soon 5 none_of_ours
+
+finish

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+# coffer sandbox shell and run -t: a terminal inside, ours put back.
+. "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
+roles both
+needs python3
+needs_sandbox
+
+id=$(coffer sandbox create) || exit 1
+remember "$id"
+
+# Runs a command on a terminal of 100 x 37, types what it is told once it has
+# seen what it waits for, and prints everything that was shown.
+cat >"$T/type.py" <<'PY'
+import fcntl, os, pty, select, signal, struct, sys, termios, time
+script, argv = eval (sys.argv[1]), sys.argv[2:]
+pid, fd = pty.fork ()
+if pid == 0:
+    fcntl.ioctl (0, termios.TIOCSWINSZ, struct.pack ("HHHH", 37, 100, 0, 0))
+    os.environ["TERM"] = "xterm"
+    os.execv (argv[0], argv)
+fcntl.ioctl (fd, termios.TIOCSWINSZ, struct.pack ("HHHH", 37, 100, 0, 0))
+before = termios.tcgetattr (fd)
+seen, mark, end = b"", 0, time.monotonic () + 15
+def read ():
+    global seen
+    if select.select ([fd], [], [], 0.1)[0]:
+        try: data = os.read (fd, 65536)
+        except OSError: return False
+        if not data: return False
+        seen += data
+    return time.monotonic () < end
+alive = True
+for wait, text in script:
+    while alive and wait.encode () not in seen[mark:]: alive = read ()
+    mark = len (seen)
+    if isinstance (text, tuple):
+        fcntl.ioctl (fd, termios.TIOCSWINSZ, struct.pack ("HHHH", text[0], text[1], 0, 0))
+    else:
+        os.write (fd, text.encode ())
+restored = None
+while alive:
+    try: restored = termios.tcgetattr (fd)
+    except termios.error: pass
+    alive = read ()
+if time.monotonic () >= end: os.kill (pid, signal.SIGKILL)
+code = os.waitstatus_to_exitcode (os.waitpid (pid, 0)[1])
+sys.stdout.write (seen.decode (errors="replace").replace ("\r\n", "\n"))
+print ("status", code, "restored", restored is None or restored == before)
+PY
+type_in () { run python3 "$T/type.py" "$@"; }
+
+type_in '[("", "PS1=; stty size; tty; echo \"got-$((6 * 7))\"\n"), ("got-42", "exit 5\n")]' \
+  "$COFFER_BUILD/coffer" sandbox shell "$id"
+like "shell: commands run" "$(cat "$out")" '^got-42'
+like "shell: the terminal's size is ours" "$(cat "$out")" '37 100'
+like "shell: it is a terminal" "$(cat "$out")" '/dev/(pts/|console)'
+like "shell: the exit status, and our terminal as it was" "$(cat "$out")" 'status 5 restored True'
+
+type_in '[("", "PS1=; echo re\"\"ady\n"), ("ready", (20, 60)), ("", "sleep 0.5; stty size; exit\n")]' \
+  "$COFFER_BUILD/coffer" sandbox shell "$id"
+like "shell: a new size is given on" "$(cat "$out")" '20 60'
+
+type_in '[("", "PS1=; trap \"echo cau\"\"ght\" INT; echo re\"\"ady; sleep 30; echo af\"\"ter; exit 0\n"), ("ready", "\003")]' \
+  "$COFFER_BUILD/coffer" sandbox shell "$id"
+like "shell: ctrl-C goes to the command inside" "$(cat "$out")" 'caught'
+unlike "shell: and is not taken by coffer" "$(cat "$out")" 'status (130|-2)'
+
+type_in '[("", "abc\n\004")]' "$COFFER_BUILD/coffer" run -t -- sh -c 'test -t 0 && test -t 1 && wc -c'
+like "run -t: a terminal on all streams, and end of input" "$(cat "$out")" '^4$'
+type_in '[]' "$COFFER_BUILD/coffer" run -t -- sh -c 'echo $TERM'
+like "run -t: TERM is there" "$(cat "$out")" '^xterm'
+
+run coffer sandbox shell "$id"
+like "shell without a terminal is refused" "$status $(head -1 "$err")" '^125 coffer: E6001: .*terminal'
+run coffer run -t -- true
+like "run -t without a terminal is refused" "$status $(head -1 "$err")" '^125 coffer: E6001: .*terminal'
+
+coffer sandbox kill "$id" >/dev/null
+finish
