@@ -102,7 +102,8 @@ struct cli {
 
 /* Fills a zeroed cli.  What was understood before a failure stays filled in,
  * so that the error can be printed as asked (--json). */
-int cli_parse (struct cli *cli, int argc, char **argv, struct error **err);
+int cli_parse (struct cli *cli, int argc, const char *const *argv,
+               struct error **err);
 void cli_fini (struct cli *cli);
 
 /* The last value given, or NULL; is the flag there; the values in order

@@ -218,6 +218,15 @@ run_it (struct run *run, struct host *host, struct error **err)
 }
 
 int
+session_check (struct cli *cli, struct session_command *command,
+               struct error **err)
+{
+  struct run run = { .cli = cli, .command = command };
+
+  return prepare (&run, err);
+}
+
+int
 session_exec (struct cli *cli, struct host *host,
               struct session_command *command, struct error **err)
 {

@@ -57,7 +57,7 @@ refuse_host (const struct cli *cli, struct error **err)
 static int
 run_command (struct cli *cli, int argc, char **argv, struct error **err)
 {
-  if (cli_parse (cli, argc, argv, err) < 0)
+  if (cli_parse (cli, argc, (const char *const *) argv, err) < 0)
     return -1;
   if (cli->help)
     return print_help (cli, err);

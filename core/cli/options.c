@@ -21,7 +21,7 @@
 struct parser {
   struct cli *cli;
   int argc;
-  char **argv;
+  const char *const *argv;
   int next;                     /* index of the argument to read */
   int raw;                      /* nothing is an option any more */
   struct error **err;
@@ -368,7 +368,8 @@ settle_arguments (struct parser *parser)
 }
 
 int
-cli_parse (struct cli *cli, int argc, char **argv, struct error **err)
+cli_parse (struct cli *cli, int argc, const char *const *argv,
+           struct error **err)
 {
   struct parser parser = { cli, argc, argv, 1, 0, err };
   int i;

@@ -18,9 +18,9 @@ report_new (const struct sandbox_record *record, json_t *applied)
 }
 
 static int
-run_inside (struct cli *cli, struct host *host, struct spec *spec,
-            struct error **err)
+run_inside (struct cli *cli, struct spec *spec, struct error **err)
 {
+  struct host *host;
   auto_sandbox_record struct sandbox_record *record = NULL;
   auto_json json_t *applied = NULL;
   struct session_command command = {
@@ -30,7 +30,12 @@ run_inside (struct cli *cli, struct host *host, struct spec *spec,
   struct provider_call call;
   int status;
 
-  if (session_call (0, NULL, &call, err) < 0
+  if (session_check (cli, &command, err) < 0)
+    return -1;
+  /* Without records the host says so, and the lifeline alone holds it. */
+  if (session_host (cli, HOST_IN_PROCESS | HOST_RECORDS_OPTIONAL, &host, err)
+        < 0
+      || session_call (0, NULL, &call, err) < 0
       || sandbox_create (host, &spec->request, &call, &record, &applied,
                          err) < 0)
     return -1;
@@ -47,17 +52,12 @@ static int
 run_run (struct cli *cli, struct error **err)
 {
   auto_spec struct spec spec = { 0 };
-  struct host *host;
 
   if (spec_read (cli, &spec, err) < 0)
     return -1;
   spec.request.ephemeral = 1;
   spec.request.single_exec = 1;
-  /* Without records the host says so, and the lifeline alone holds it. */
-  if (session_host (cli, HOST_IN_PROCESS | HOST_RECORDS_OPTIONAL, &host, err)
-      < 0)
-    return -1;
-  return run_inside (cli, host, &spec, err);
+  return run_inside (cli, &spec, err);
 }
 
 static const struct cli_option run_options[] = {

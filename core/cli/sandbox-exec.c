@@ -22,7 +22,8 @@ run_in (struct cli *cli, struct session_command *command, struct error **err)
   if (workdir && workdir[0] != '/')
     return error_set (err, E_INVALID, 0,
                       "--workdir %s is not an absolute path inside", workdir);
-  if (spec_env (cli, &env, err) < 0 || session_host (cli, 0, &host, err) < 0)
+  if (session_check (cli, command, err) < 0 || spec_env (cli, &env, err) < 0
+      || session_host (cli, 0, &host, err) < 0)
     return -1;
   command->sandbox = cli->args[0];
   command->env = coffer_strings_view (&env);

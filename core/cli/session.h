@@ -35,6 +35,9 @@ struct session_command {
   json_t *report;
 };
 
+/* Everything that can be refused before anything is made. */
+int session_check (struct cli *cli, struct session_command *command,
+                   struct error **err);
 /* Runs it with the streams that the options ask for, reports, and returns the
  * exit status (or -1). */
 int session_exec (struct cli *cli, struct host *host,

@@ -21,7 +21,7 @@ check_options (const struct cli_option *options, const char *where)
   size_t i;
 
   for (option = options; option && option->name; option++) {
-    if (!option->help || strlen (option->help) > 60)
+    if (!option->help || strlen (option->help) > 72)
       fail_msg ("%s --%s: help is missing or long", where, option->name);
     for (i = 0; (command = cli_command_at (i)); i++)
       for (other = command->options; other && other->name; other++) {
@@ -69,10 +69,10 @@ rows_of_the_table_are_whole (void **state)
 
 /* ---- the parser --------------------------------------------------------- */
 
-#define ARGV(...) ((char *[]) { "coffer", __VA_ARGS__, NULL })
+#define ARGV(...) ((const char *const[]) { "coffer", __VA_ARGS__, NULL })
 
 static int
-parse (struct cli *cli, char **argv, struct error **err)
+parse (struct cli *cli, const char *const *argv, struct error **err)
 {
   int argc = 0;
 
@@ -132,7 +132,7 @@ a_command_to_run_keeps_its_own_options (void **state)
 }
 
 static void
-check_refused (char **argv, const char *message)
+check_refused (const char *const *argv, const char *message)
 {
   struct cli cli;
   auto_error struct error *err = NULL;

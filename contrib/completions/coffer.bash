@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# Completion of coffer for bash; made by contrib/completions/generate.py.
+_coffer ()
+{
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
+  local word path= count=0 skip= i common='--json --provider --host --yes --verbose --color --help -h'
+  COMPREPLY=()
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word=${COMP_WORDS[i]}
+    if [[ $skip ]]; then skip=; continue; fi
+    case $word in
+      --) COMPREPLY=($(compgen -f -c -- "$cur")); return ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--template|--image|--port|--metadata|--command|-c|--mode|--depth|--output|--dir) skip=1 ;;
+      -*) ;;
+      *) case $path in
+           ''|sandbox|provider) path=${path:+$path }$word ;;
+           *) count=$((count + 1)) ;;
+         esac ;;
+    esac
+  done
+  case $prev in
+    --env-file|--output) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --workspace|-w|--volume|-v|--workdir|--dir) COMPREPLY=($(compgen -d -- "$cur")); return ;;
+    --color) COMPREPLY=($(compgen -W 'auto always never' -- "$cur")); return ;;
+    --net) COMPREPLY=($(compgen -W 'none host allow' -- "$cur")); return ;;
+  esac
+  if [[ $cur != -* ]]; then
+    case $path in
+      '') COMPREPLY=($(compgen -W 'run sandbox provider seal contract explain version help' -- "$cur")); return ;;
+      sandbox) COMPREPLY=($(compgen -W 'create connect list info extend kill prune exec shell upload download ls' -- "$cur")); return ;;
+      provider) COMPREPLY=($(compgen -W 'list info doctor verify' -- "$cur")); return ;;
+      'sandbox connect'|'sandbox info'|'sandbox exec'|'sandbox shell'|'sandbox upload'|'sandbox download'|'sandbox ls'|'sandbox extend'|'sandbox kill')
+        if ((count == 0)); then
+          COMPREPLY=($(compgen -W "$(coffer sandbox list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur"))
+          return
+        fi ;;
+      run) COMPREPLY=($(compgen -c -- "$cur")); return ;;
+    esac
+    COMPREPLY=($(compgen -f -- "$cur"))
+    return
+  fi
+  case $path in
+    'run') COMPREPLY=($(compgen -W "--workspace -w --volume -v --profile --net --allow --mem --cpus --pids --disk --accept --env -e --env-file --workdir --user --timeout --interactive -i --tty -t $common" -- "$cur")) ;;
+    'sandbox create') COMPREPLY=($(compgen -W "--workspace -w --volume -v --profile --net --allow --mem --cpus --pids --disk --accept --env -e --env-file --workdir --user --ttl --template --image --port --metadata $common" -- "$cur")) ;;
+    'sandbox connect') COMPREPLY=($(compgen -W "--ttl $common" -- "$cur")) ;;
+    'sandbox list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'sandbox info') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'sandbox extend') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'sandbox kill') COMPREPLY=($(compgen -W "--all $common" -- "$cur")) ;;
+    'sandbox prune') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'sandbox exec') COMPREPLY=($(compgen -W "--command -c --background -d --env -e --env-file --workdir --user --timeout --interactive -i --tty -t $common" -- "$cur")) ;;
+    'sandbox shell') COMPREPLY=($(compgen -W "--env -e --env-file --workdir --user $common" -- "$cur")) ;;
+    'sandbox upload') COMPREPLY=($(compgen -W "--mode --parents -p --timeout $common" -- "$cur")) ;;
+    'sandbox download') COMPREPLY=($(compgen -W "--timeout $common" -- "$cur")) ;;
+    'sandbox ls') COMPREPLY=($(compgen -W "--depth --timeout $common" -- "$cur")) ;;
+    'provider list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'provider info') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'provider doctor') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'provider verify') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'seal') COMPREPLY=($(compgen -W "--output --dir $common" -- "$cur")) ;;
+    'contract') COMPREPLY=($(compgen -W "--markdown $common" -- "$cur")) ;;
+    'explain') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'version') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'help') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    *) COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+  esac
+}
+complete -F _coffer coffer

@@ -1,0 +1,155 @@
+#compdef coffer
+# SPDX-License-Identifier: Apache-2.0
+# Completion of coffer for zsh; made by contrib/completions/generate.py.
+_coffer () {
+  local -a common own
+  local path= word skip= i
+  for ((i = 2; i < CURRENT; i++)); do
+    word=$words[i]
+    if [[ -n $skip ]]; then skip=; continue; fi
+    case $word in
+      --) _normal; return ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--template|--image|--port|--metadata|--command|-c|--mode|--depth|--output|--dir) skip=1 ;;
+      -*) ;;
+      *) case $path in
+           ''|sandbox|provider) path=${path:+$path }$word ;;
+         esac ;;
+    esac
+  done
+  common=(
+    '--json[print JSON on stdout, errors included]'
+    '--provider[the provider to use, instead of COFFER_PROVIDER or the configuration]:ID: '
+    '--host[the daemon to ask, instead of none]:unix\:PATH: '
+    '--yes[ask nothing  every question is answered with yes]'
+    '--verbose[say on stderr what is done]'
+    '--color[auto, always or never]:WHEN:(auto always never)'
+    '--help[print this and exit]'
+    '-h[print this and exit]'
+  )
+  case $path in
+    '') own=('1:command:(run sandbox provider seal contract explain version help)') ;;
+    sandbox) own=('1:group:(sandbox)' '2:command:(create connect list info extend kill prune exec shell upload download ls)') ;;
+    provider) own=('1:group:(provider)' '2:command:(list info doctor verify)') ;;
+    'run') own=(
+      '--workspace[show DIR at /workspace, read-only unless  rw is added]:DIR[\:rw]:_files -/'
+      '-w[show DIR at /workspace, read-only unless  rw is added]:DIR[\:rw]:_files -/'
+      '*--volume[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
+      '*-v[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
+      '--profile[take the defaults of this profile]:NAME: '
+      '--net[none (the default), host, or allow]:MODE:(none host allow)'
+      '*--allow[what --net allow lets through]:NAME\:PORT: '
+      '--mem[memory of the whole sandbox, such as 512M]:SIZE: '
+      '--cpus[processors'\'' worth of time, such as 1.5]:NUMBER: '
+      '--pids[processes and threads at once]:NUMBER: '
+      '--disk[bytes that /workspace and /tmp may hold]:SIZE: '
+      '*--accept[do without this protection where the provider lacks it]:CAPABILITY: '
+      '*--env[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
+      '*-e[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
+      '*--env-file[set variables from lines NAME=VALUE; --env goes over them]:FILE:_files'
+      '--workdir[start in this folder inside]:DIR:_files -/'
+      '--user[be this user inside]:NAME: '
+      '--timeout[kill the command and all that it started after TIME (30s)]:TIME: '
+      '--interactive[give standard input to the command]'
+      '-i[give standard input to the command]'
+      '--tty[run the command on a terminal]'
+      '-t[run the command on a terminal]'
+      '*:argument:_files') ;;
+    'sandbox create') own=(
+      '--workspace[show DIR at /workspace, read-only unless  rw is added]:DIR[\:rw]:_files -/'
+      '-w[show DIR at /workspace, read-only unless  rw is added]:DIR[\:rw]:_files -/'
+      '*--volume[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
+      '*-v[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
+      '--profile[take the defaults of this profile]:NAME: '
+      '--net[none (the default), host, or allow]:MODE:(none host allow)'
+      '*--allow[what --net allow lets through]:NAME\:PORT: '
+      '--mem[memory of the whole sandbox, such as 512M]:SIZE: '
+      '--cpus[processors'\'' worth of time, such as 1.5]:NUMBER: '
+      '--pids[processes and threads at once]:NUMBER: '
+      '--disk[bytes that /workspace and /tmp may hold]:SIZE: '
+      '*--accept[do without this protection where the provider lacks it]:CAPABILITY: '
+      '*--env[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
+      '*-e[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
+      '*--env-file[set variables from lines NAME=VALUE; --env goes over them]:FILE:_files'
+      '--workdir[start in this folder inside]:DIR:_files -/'
+      '--user[be this user inside]:NAME: '
+      '--ttl[life of the sandbox, 1h unless said]:TIME: '
+      '--template[make the root from this template]:NAME: '
+      '--image[make the root from this container image]:IMAGE: '
+      '*--port[a port that will be reached]:NUMBER: '
+      '*--metadata[kept with the sandbox and shown, never interpreted]:NAME=VALUE: '
+      '*:argument:_files') ;;
+    'sandbox connect') own=(
+      '--ttl[let it live this long from now]:TIME: '
+      '*:argument:_files') ;;
+    'sandbox list') own=(
+      '*:argument:_files') ;;
+    'sandbox info') own=(
+      '*:argument:_files') ;;
+    'sandbox extend') own=(
+      '*:argument:_files') ;;
+    'sandbox kill') own=(
+      '--all[kill every sandbox, after asking]'
+      '*:argument:_files') ;;
+    'sandbox prune') own=(
+      '*:argument:_files') ;;
+    'sandbox exec') own=(
+      '--command[a string for /bin/sh -c, in place of ARGV]:STRING: '
+      '-c[a string for /bin/sh -c, in place of ARGV]:STRING: '
+      '--background[print the command'\''s id and do not wait]'
+      '-d[print the command'\''s id and do not wait]'
+      '*--env[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
+      '*-e[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
+      '*--env-file[set variables from lines NAME=VALUE; --env goes over them]:FILE:_files'
+      '--workdir[start in this folder inside]:DIR:_files -/'
+      '--user[be this user inside]:NAME: '
+      '--timeout[kill the command and all that it started after TIME (30s)]:TIME: '
+      '--interactive[give standard input to the command]'
+      '-i[give standard input to the command]'
+      '--tty[run the command on a terminal]'
+      '-t[run the command on a terminal]'
+      '*:argument:_files') ;;
+    'sandbox shell') own=(
+      '*--env[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
+      '*-e[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
+      '*--env-file[set variables from lines NAME=VALUE; --env goes over them]:FILE:_files'
+      '--workdir[start in this folder inside]:DIR:_files -/'
+      '--user[be this user inside]:NAME: '
+      '*:argument:_files') ;;
+    'sandbox upload') own=(
+      '--mode[permission bits inside, as the file'\''s unless said]:OCTAL: '
+      '--parents[make missing folders]'
+      '-p[make missing folders]'
+      '--timeout[give up after TIME (1h unless said)]:TIME: '
+      '*:argument:_files') ;;
+    'sandbox download') own=(
+      '--timeout[give up after TIME (1h unless said)]:TIME: '
+      '*:argument:_files') ;;
+    'sandbox ls') own=(
+      '--depth[levels of folders to go down, 1 unless said]:NUMBER: '
+      '--timeout[give up after TIME (1h unless said)]:TIME: '
+      '*:argument:_files') ;;
+    'provider list') own=(
+      '*:argument:_files') ;;
+    'provider info') own=(
+      '*:argument:_files') ;;
+    'provider doctor') own=(
+      '*:argument:_files') ;;
+    'provider verify') own=(
+      '*:argument:_files') ;;
+    'seal') own=(
+      '--output[write there instead of into the manifest]:FILE:_files'
+      '--dir[where module and files lie; else beside it]:DIR:_files -/'
+      '*:argument:_files') ;;
+    'contract') own=(
+      '--markdown[print the reference of operations and records]'
+      '*:argument:_files') ;;
+    'explain') own=(
+      '*:argument:_files') ;;
+    'version') own=(
+      '*:argument:_files') ;;
+    'help') own=(
+      '*:argument:_files') ;;
+  esac
+  _arguments -S $common $own
+}
+_coffer "$@"
