@@ -12,6 +12,7 @@ const struct cli_table cli_tables[] = {
   { sandbox_file_commands },
   { provider_commands },
   { seal_commands },
+  { call_commands },
   { contract_commands },
   { explain_commands },
   { help_commands },

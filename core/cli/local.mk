@@ -4,6 +4,7 @@
 noinst_LIBRARIES += core/cli/libcli.a
 core_cli_libcli_a_CFLAGS = $(HOST_CC_FLAGS)
 core_cli_libcli_a_SOURCES = \
+  %D%/call.h \
   %D%/capture.h \
   %D%/cli.h \
   %D%/commands.h \
@@ -13,6 +14,9 @@ core_cli_libcli_a_SOURCES = \
   %D%/provider.h \
   %D%/session.h \
   %D%/spec.h \
+  %D%/call.c \
+  %D%/call-streams.c \
+  %D%/call-values.c \
   %D%/capture.c \
   %D%/commands.c \
   %D%/contract.c \
