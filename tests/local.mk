@@ -21,6 +21,7 @@ include tests/abi/local.mk
 include tests/build/local.mk
 include tests/docs/local.mk
 include tests/e2e/local.mk
+include tests/e2e/modules/local.mk
 include tests/fuzz/local.mk
 include tests/bench/local.mk
 

@@ -73,20 +73,16 @@ call_invoke (struct provider *provider, const struct contract_op *op,
 
 static int
 call_provider (struct cli *cli, struct provider *provider,
-               const struct contract_op *op, const json_t *args,
+               const struct contract_op *op,
+               const union contract_value *values,
                struct call_streams *streams, struct error **err)
 {
-  union contract_value values[CONTRACT_MAX_ARGS + 1];
-  auto_arena struct contract_arena *arena = contract_arena_new ();
   struct printer printer = { streams->writes_stdout ? stderr : stdout, NULL };
   struct provider_call call;
   uint64_t timeout_ms = 0;
   int r;
 
-  if (!arena)
-    return error_set (err, E_NO_MEMORY, 0, "calling %s", op->name);
-  if (contract_decode_args (op, args, &streams->fds, arena, values, err) < 0
-      || cli_duration (cli, "timeout", &timeout_ms, err) < 0
+  if (cli_duration (cli, "timeout", &timeout_ms, err) < 0
       || session_call (timeout_ms, NULL, &call, err) < 0)
     return -1;
   call.sink.record = print_record;
@@ -98,8 +94,9 @@ call_provider (struct cli *cli, struct provider *provider,
 }
 
 static int
-call_open (struct cli *cli, const struct contract_op *op, const json_t *args,
-           struct call_streams *streams, struct error **err)
+call_open (struct cli *cli, const struct contract_op *op,
+           const union contract_value *values, struct call_streams *streams,
+           struct error **err)
 {
   auto_registry struct registry *registry = NULL;
   auto_provider struct provider *provider = NULL;
@@ -114,13 +111,30 @@ call_open (struct cli *cli, const struct contract_op *op, const json_t *args,
                                                      : PROVIDER_WORKER,
                         &provider, err) < 0)
     return -1;
-  return call_provider (cli, provider, op, args, streams, err);
+  return call_provider (cli, provider, op, values, streams, err);
+}
+
+/* All that can be wrong with the words is found before anything is run. */
+static int
+call_words (struct cli *cli, const struct contract_op *op,
+            struct call_streams *streams, struct error **err)
+{
+  union contract_value values[CONTRACT_MAX_ARGS + 1];
+  auto_arena struct contract_arena *arena = contract_arena_new ();
+  auto_json json_t *args = NULL;
+
+  if (!arena)
+    return error_set (err, E_NO_MEMORY, 0, "calling %s", op->name);
+  if (call_values (op, cli->args + 2, streams, &args, err) < 0
+      || contract_decode_args (op, args, &streams->fds, arena, values, err)
+           < 0)
+    return -1;
+  return call_open (cli, op, values, streams, err);
 }
 
 static int
 call_run (struct cli *cli, struct error **err)
 {
-  auto_json json_t *args = NULL;
   const struct contract_op *op;
   struct call_streams streams;
   int r;
@@ -128,9 +142,7 @@ call_run (struct cli *cli, struct error **err)
   if (find_op (cli->args[1], &op, err) < 0)
     return -1;
   call_streams_init (&streams);
-  r = call_values (op, cli->args + 2, &streams, &args, err);
-  if (r == 0)
-    r = call_open (cli, op, args, &streams, err);
+  r = call_words (cli, op, &streams, err);
   call_streams_fini (&streams);
   return r < 0 ? -1 : output_finish (err);
 }

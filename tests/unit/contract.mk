@@ -21,3 +21,10 @@ UNIT_TESTS += %D%/test-layout
 %C%_test_layout_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_layout_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_layout_LDADD = $(CMOCKA_LIBS)
+
+UNIT_TESTS += %D%/test-call
+%C%_test_call_SOURCES = %D%/test-call.c %D%/harness.h
+%C%_test_call_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_call_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_call_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_call_LDADD = core/cli/libcli.a $(UNIT_CONTRACT_LIBS)

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# Provider modules that scenarios install for themselves.
+check_PROGRAMS += %D%/parrot.so
+%C%_parrot_so_SOURCES = %D%/parrot.c
+%C%_parrot_so_CPPFLAGS = $(MODULE_CPP_FLAGS)
+%C%_parrot_so_CFLAGS = $(MODULE_CC_FLAGS)
+%C%_parrot_so_LDFLAGS = $(MODULE_LINK_FLAGS)
+EXTRA_DIST += %D%/parrot.yaml
