@@ -77,7 +77,7 @@ complete -c coffer -n '__fish_seen_subcommand_from sandbox; and __fish_seen_subc
 complete -c coffer -n '__fish_seen_subcommand_from sandbox; and __fish_seen_subcommand_from shell' -l workdir -r -F -d 'start in this folder inside'
 complete -c coffer -n '__fish_seen_subcommand_from sandbox; and __fish_seen_subcommand_from shell' -l user -r -d 'be this user inside'
 complete -c coffer -n '__fish_seen_subcommand_from sandbox; and not __fish_seen_subcommand_from create connect list info extend kill prune exec shell upload download ls' -a upload -d 'copy a file into a sandbox'
-complete -c coffer -n '__fish_seen_subcommand_from sandbox; and __fish_seen_subcommand_from upload' -l mode -r -d 'permission bits inside, as the file'\''s unless said'
+complete -c coffer -n '__fish_seen_subcommand_from sandbox; and __fish_seen_subcommand_from upload' -l mode -r -d 'permission bits inside, those of LOCAL unless said'
 complete -c coffer -n '__fish_seen_subcommand_from sandbox; and __fish_seen_subcommand_from upload' -l parents -s p -d 'make missing folders'
 complete -c coffer -n '__fish_seen_subcommand_from sandbox; and __fish_seen_subcommand_from upload' -l timeout -r -d 'give up after TIME (1h unless said)'
 complete -c coffer -n '__fish_seen_subcommand_from sandbox; and not __fish_seen_subcommand_from create connect list info extend kill prune exec shell upload download ls' -a download -d 'copy a file out of a sandbox'

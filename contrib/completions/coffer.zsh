@@ -116,7 +116,7 @@ _coffer () {
       '--user[be this user inside]:NAME: '
       '*:argument:_files') ;;
     'sandbox upload') own=(
-      '--mode[permission bits inside, as the file'\''s unless said]:OCTAL: '
+      '--mode[permission bits inside, those of LOCAL unless said]:OCTAL: '
       '--parents[make missing folders]'
       '-p[make missing folders]'
       '--timeout[give up after TIME (1h unless said)]:TIME: '

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Head and tail of a stream.  The tail is a ring, made when the head is full. */
+/* Head and tail of a stream.  The tail is a ring, made when the head is
+ * full. */
 
 #include <config.h>
 

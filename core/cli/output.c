@@ -30,7 +30,7 @@ output_bytes (const char *bytes, size_t size)
 
 /* Inside coffer, bytes that are no text are {"b64": …}; outside they name
  * their encoding. */
-static json_t *
+static void
 name_encodings (json_t *value)
 {
   json_t *item, *b64;
@@ -40,20 +40,19 @@ name_encodings (json_t *value)
 
   if (json_is_array (value))
     json_array_foreach (value, i, item)
-      json_array_set (value, i, name_encodings (item));
+      name_encodings (item);
   if (!json_is_object (value))
-    return value;
+    return;
   b64 = json_object_get (value, "b64");
   if (json_object_size (value) == 1 && json_is_string (b64)) {
     json_incref (b64);
     json_object_clear (value);
     json_object_set_new (value, "encoding", json_string ("base64"));
     json_object_set_new (value, "data", b64);
-    return value;
+    return;
   }
   json_object_foreach_safe (value, next, key, item)
     name_encodings (item);
-  return value;
 }
 
 int
@@ -62,8 +61,9 @@ output_json (json_t *take_value, struct error **err)
   auto_json json_t *value = take_value;
   auto_free char *text = NULL;
 
+  name_encodings (value);
   if (value)
-    text = json_text (name_encodings (value));
+    text = json_text (value);
   if (!text)
     return error_set (err, E_NO_MEMORY, 0, "writing JSON");
   fputs (text, stdout);

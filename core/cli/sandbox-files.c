@@ -304,7 +304,8 @@ ls_run (struct cli *cli, struct error **err)
   { "timeout", 0, "TIME", 0, "give up after TIME (1h unless said)" }
 
 static const struct cli_option upload_options[] = {
-  { "mode", 0, "OCTAL", 0, "permission bits inside, as the file's unless said" },
+  { "mode", 0, "OCTAL", 0,
+    "permission bits inside, those of LOCAL unless said" },
   { "parents", 'p', NULL, 0, "make missing folders" },
   COPY_OPTIONS,
   { NULL }
