@@ -26,7 +26,7 @@ _coffer ()
   esac
   if [[ $cur != -* ]]; then
     case $path in
-      '') COMPREPLY=($(compgen -W 'run sandbox provider seal contract explain version help' -- "$cur")); return ;;
+      '') COMPREPLY=($(compgen -W 'run sandbox provider seal call contract explain version help' -- "$cur")); return ;;
       sandbox) COMPREPLY=($(compgen -W 'create connect list info extend kill prune exec shell upload download ls' -- "$cur")); return ;;
       provider) COMPREPLY=($(compgen -W 'list info doctor verify' -- "$cur")); return ;;
       'sandbox connect'|'sandbox info'|'sandbox exec'|'sandbox shell'|'sandbox upload'|'sandbox download'|'sandbox ls'|'sandbox extend'|'sandbox kill')
@@ -58,6 +58,7 @@ _coffer ()
     'provider doctor') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'provider verify') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'seal') COMPREPLY=($(compgen -W "--output --dir $common" -- "$cur")) ;;
+    'call') COMPREPLY=($(compgen -W "--timeout --in-process $common" -- "$cur")) ;;
     'contract') COMPREPLY=($(compgen -W "--markdown $common" -- "$cur")) ;;
     'explain') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'version') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;

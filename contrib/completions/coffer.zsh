@@ -27,7 +27,7 @@ _coffer () {
     '-h[print this and exit]'
   )
   case $path in
-    '') own=('1:command:(run sandbox provider seal contract explain version help)') ;;
+    '') own=('1:command:(run sandbox provider seal call contract explain version help)') ;;
     sandbox) own=('1:group:(sandbox)' '2:command:(create connect list info extend kill prune exec shell upload download ls)') ;;
     provider) own=('1:group:(provider)' '2:command:(list info doctor verify)') ;;
     'run') own=(
@@ -139,6 +139,10 @@ _coffer () {
     'seal') own=(
       '--output[write there instead of into the manifest]:FILE:_files'
       '--dir[where module and files lie; else beside it]:DIR:_files -/'
+      '*:argument:_files') ;;
+    'call') own=(
+      '--timeout[give the call this long (60s)]:TIME: '
+      '--in-process[without a worker  only for shipped modules]'
       '*:argument:_files') ;;
     'contract') own=(
       '--markdown[print the reference of operations and records]'
