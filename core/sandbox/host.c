@@ -71,40 +71,23 @@ host_has_records (const struct host *host)
 
 /* ---- providers ----------------------------------------------------------- */
 
+/* Only the files of the one that is wanted are read: `run` passes here. */
 static int
-default_provider_locked (struct host *host, const char **id,
-                         struct error **err)
-{
-  auto_registry struct registry *registry = NULL;
-
-  if (!host->default_provider) {
-    if (registry_load (host->place, &registry, err) < 0)
-      return -1;
-    host->default_provider = strdup (registry->default_provider);
-    if (!host->default_provider)
-      return error_set (err, E_NO_MEMORY, 0, "the default provider");
-  }
-  *id = host->default_provider;
-  return 0;
-}
-
-static int
-opened_get_locked (struct host *host, const char *id, struct opened **out,
+opened_add_locked (struct host *host, const char *id, struct opened **out,
                    struct error **err)
 {
   auto_registry struct registry *registry = NULL;
   const struct registry_entry *entry;
   struct opened *opened;
 
-  if (!id && default_provider_locked (host, &id, err) < 0)
+  if (registry_load_one (host->place, id, &registry, err) < 0)
     return -1;
-  for (opened = host->opened; opened; opened = opened->next)
-    if (strcmp (opened->entry->id, id) == 0) {
-      *out = opened;
-      return 0;
-    }
-  if (registry_load_one (host->place, id, &registry, err) < 0
-      || registry_find (registry, id, &entry, err) < 0)
+  if (!id)
+    id = registry->default_provider;
+  if (!host->default_provider
+      && !(host->default_provider = strdup (registry->default_provider)))
+    return error_set (err, E_NO_MEMORY, 0, "the default provider");
+  if (registry_find (registry, id, &entry, err) < 0)
     return -1;
   opened = calloc (1, sizeof *opened);
   if (!opened)
@@ -115,6 +98,22 @@ opened_get_locked (struct host *host, const char *id, struct opened **out,
   host->opened = opened;
   *out = opened;
   return 0;
+}
+
+static int
+opened_get_locked (struct host *host, const char *id, struct opened **out,
+                   struct error **err)
+{
+  struct opened *opened;
+
+  if (!id)
+    id = host->default_provider;
+  for (opened = host->opened; id && opened; opened = opened->next)
+    if (strcmp (opened->entry->id, id) == 0) {
+      *out = opened;
+      return 0;
+    }
+  return opened_add_locked (host, id, out, err);
 }
 
 int
