@@ -27,18 +27,22 @@ run_inside (struct cli *cli, struct spec *spec, struct error **err)
     .argv = cli->args, .workdir = spec->request.workdir,
     .user = spec->request.user, .shown = &spec->request
   };
+  struct output_progress progress;
   struct provider_call call;
   int status;
 
-  if (session_check (cli, &command, err) < 0)
-    return -1;
+  output_progress_begin (&progress, cli, "making the sandbox");
   /* Without records the host says so, and the lifeline alone holds it. */
-  if (session_host (cli, HOST_IN_PROCESS | HOST_RECORDS_OPTIONAL, &host, err)
-        < 0
-      || session_call (0, NULL, &call, err) < 0
+  if (session_check (cli, &command, err) < 0
+      || session_host (cli, HOST_IN_PROCESS | HOST_RECORDS_OPTIONAL, &host,
+                       err) < 0
+      || session_call (0, &progress, &call, err) < 0
       || sandbox_create (host, &spec->request, &call, &record, &applied,
-                         err) < 0)
+                         err) < 0) {
+    output_progress_end (&progress);
     return -1;
+  }
+  output_progress_end (&progress);
   session_warn (cli, record, applied);
   command.sandbox = record->id;
   if (cli->json)

@@ -32,12 +32,19 @@ create_run (struct cli *cli, struct error **err)
   auto_spec struct spec spec = { 0 };
   auto_sandbox_record struct sandbox_record *record = NULL;
   auto_json json_t *applied = NULL;
+  struct output_progress progress;
   struct provider_call call;
   struct host *host;
+  int r;
 
-  if (spec_read (cli, &spec, err) < 0 || begin (cli, &host, &call, err) < 0
-      || sandbox_create (host, &spec.request, &call, &record, &applied, err)
-           < 0)
+  if (spec_read (cli, &spec, err) < 0 || session_host (cli, 0, &host, err) < 0)
+    return -1;
+  output_progress_begin (&progress, cli, "making the sandbox");
+  if (session_call (0, &progress, &call, err) < 0)
+    return -1;
+  r = sandbox_create (host, &spec.request, &call, &record, &applied, err);
+  output_progress_end (&progress);
+  if (r < 0)
     return -1;
   session_warn (cli, record, applied);
   if (cli->json)

@@ -133,6 +133,15 @@ info_sink_fini (struct info_sink *sink)
   free (sink->native_id);
 }
 
+static void
+sink_progress (void *data, uint64_t done, uint64_t total, const char *what)
+{
+  struct info_sink *sink = data;
+
+  if (sink->outer.progress)
+    sink->outer.progress (sink->outer.data, done, total, what);
+}
+
 struct provider_call
 info_call (struct info_sink *sink, const struct provider_call *call)
 {
@@ -140,8 +149,9 @@ info_call (struct info_sink *sink, const struct provider_call *call)
 
   if (call)
     inner = *call;
+  sink->outer = inner.sink;
   inner.sink.record = sink_record;
-  inner.sink.progress = NULL;
+  inner.sink.progress = sink_progress;
   inner.sink.data = sink;
   return inner;
 }

@@ -14,6 +14,7 @@ struct info_sink {
   char *native_id;              /* of the last sandbox_info */
   int64_t created_ns, expires_ns;
   int failed;                   /* memory was out */
+  struct provider_sink outer;   /* whose progress is given on */
 };
 void info_sink_init (struct info_sink *sink);
 void info_sink_fini (struct info_sink *sink);
