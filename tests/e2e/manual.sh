@@ -16,12 +16,13 @@ text = open (sys.argv[3], encoding="utf-8").read ()
 def tell (name, wrong):
     print (("ok\t%s" if not wrong else "bad\t%s\t" + " ".join (sorted (wrong))) % name)
 
-sections, name = {}, None
+sections, name, twice = {}, None, set ()
 for line in text.split ("\n"):
     m = re.match (r"\.Ss (.*)", line)
     if m:
         # "run Fl - Ar COMMAND": the words come before the first macro.
         name = re.split (r" (?:Ar|Fl|Op) ?", m[1])[0].strip ()
+        twice |= {name} & set (sections)
         sections[name] = {"options": set (), "refers": []}
     elif line.startswith (".Sh"):
         name = None
@@ -50,6 +51,7 @@ for command in table["commands"]:
 words = {c["words"] for c in table["commands"]}
 tell ("no section of a command that is not there",
       {s for s in sections if not s[0].isupper ()} - words)
+tell ("no section is there twice", twice)
 listed = set (re.findall (r"^\.It (E\d{4})$", text, re.M))
 tell ("every error code is listed", listed ^ {c["code"] for c in codes})
 PY
