@@ -17,6 +17,7 @@ include tests/unit/manifest.mk
 include tests/unit/worker.mk
 include tests/unit/sandbox.mk
 include tests/unit/cli.mk
+include tests/modules/local.mk
 include tests/abi/local.mk
 include tests/build/local.mk
 include tests/docs/local.mk

@@ -16,3 +16,18 @@ UNIT_TESTS += %D%/test-manifest
 %C%_test_manifest_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_manifest_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_manifest_LDADD = $(UNIT_PROVIDER_LIBS)
+
+UNIT_TESTS += %D%/test-elf
+%C%_test_elf_SOURCES = %D%/test-elf.c %D%/harness.h
+%C%_test_elf_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_elf_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_elf_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_elf_LDADD = $(UNIT_PROVIDER_LIBS)
+EXTRA_%C%_test_elf_DEPENDENCIES = $(bad_modules)
+
+UNIT_TESTS += %D%/test-integrity
+%C%_test_integrity_SOURCES = %D%/test-integrity.c %D%/harness.h
+%C%_test_integrity_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_integrity_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_integrity_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_integrity_LDADD = $(UNIT_PROVIDER_LIBS)
