@@ -44,9 +44,10 @@ CLEANFILES += %D%/coffer.pc
 	  -e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|' \
 	  $(srcdir)/%D%/coffer.pc.in > $@.tmp && mv $@.tmp $@
 
-# The reference of operations: printed by the program, kept in the tree so
+# The smallest module, which is also the example of coffer-provider(3); and
+# the reference of operations: printed by the program, kept in the tree so
 # that it can be read there.  tests/build/reference.sh compares the two.
-dist_doc_DATA = %D%/doc/operations.md
+dist_doc_DATA = %D%/doc/demo.c %D%/doc/operations.md
 .PHONY: update-operations
 update-operations: coffer$(EXEEXT)
 	./coffer contract --markdown > $(srcdir)/sdk/doc/operations.md

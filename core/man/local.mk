@@ -9,3 +9,20 @@ CLEANFILES += %D%/coffer.1
 	  $(srcdir)/core/base/errors.def > $@.list && \
 	$(SED) -e '/^@ERRORS@$$/{r '$@.list -e 'd;}' $(srcdir)/%D%/coffer.1.in \
 	  > $@.tmp && rm $@.list && mv $@.tmp $@
+
+# coffer-provider(3): the rules by hand, the example and the reference from
+# the files that a build and a test hold to the code.
+nodist_man_MANS += %D%/coffer-provider.3
+EXTRA_DIST += %D%/coffer-provider.3.in %D%/reference.awk
+CLEANFILES += %D%/coffer-provider.3
+%D%/coffer-provider.3: %D%/coffer-provider.3.in %D%/reference.awk \
+    sdk/doc/operations.md sdk/doc/demo.c
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	$(SED) -e 1d -e 's/\\/\\e/g' -e "s/^[.']/\\\\\&&/" \
+	  $(srcdir)/sdk/doc/demo.c > $@.example && \
+	$(AWK) -f $(srcdir)/%D%/reference.awk \
+	  $(srcdir)/sdk/doc/operations.md > $@.reference && \
+	$(SED) -e '/^@EXAMPLE@$$/{r '$@.example -e 'd;}' \
+	  -e '/^@REFERENCE@$$/{r '$@.reference -e 'd;}' \
+	  $(srcdir)/%D%/coffer-provider.3.in > $@.tmp && \
+	rm $@.example $@.reference && mv $@.tmp $@

@@ -65,7 +65,7 @@ check "no file outgrew its reader" silent long_lists
 # Every file of a kind that is built, run or shipped stands by its name in a
 # fragment: else a release lacks it, or nobody runs it.
 unlisted () {
-  cat Makefile.am ./*/local.mk ./*/*/local.mk tests/*/*.mk \
+  { echo Makefile.am; grep "\.mk$" "$tmp/files"; } | xargs cat \
     | tr -s ' \\=' '\n\n\n' | sed 's|.*/||' | sort -u > "$tmp/listed"
   grep -E '^(core|plugins|sdk|tests|manifests|contrib)/' "$tmp/files" \
     | grep -E '\.([ch]|def|sh|py|m4|in|[1-8])$' \

@@ -6,3 +6,10 @@ check_PROGRAMS += %D%/parrot.so
 %C%_parrot_so_CFLAGS = $(MODULE_CC_FLAGS)
 %C%_parrot_so_LDFLAGS = $(MODULE_LINK_FLAGS)
 EXTRA_DIST += %D%/parrot.yaml
+
+# The manual's example.
+check_PROGRAMS += %D%/demo.so
+%C%_demo_so_SOURCES = sdk/doc/demo.c
+%C%_demo_so_CPPFLAGS = $(MODULE_CPP_FLAGS)
+%C%_demo_so_CFLAGS = $(MODULE_CC_FLAGS)
+%C%_demo_so_LDFLAGS = $(MODULE_LINK_FLAGS)
