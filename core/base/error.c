@@ -50,7 +50,7 @@ one_line (char *s)
   }
 }
 
-static char *
+__attribute__ ((format (printf, 2, 0))) static char *
 message_new (int sys_errno, const char *fmt, va_list args)
 {
   auto_free char *text = NULL;

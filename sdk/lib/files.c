@@ -180,6 +180,15 @@ emit_stat (struct coffer_call *call, const char *path, const struct stat *st,
   return coffer_emit_file_stat (call, &record);
 }
 
+/* Far beyond a file's end some file systems refuse to read, instead of reading
+ * nothing. */
+static int
+ends_before (const struct stat *st, uint64_t offset, int sys_errno)
+{
+  return offset >= (uint64_t) st->st_size
+         && (sys_errno == EINVAL || sys_errno == EOVERFLOW);
+}
+
 int32_t
 coffer_files_read (struct coffer_call *call, int root, const char *path,
                    int32_t out, const struct coffer_file_read_opts *opts)
@@ -200,7 +209,8 @@ coffer_files_read (struct coffer_call *call, int root, const char *path,
     return fail_path (call, errno, path);
   }
   if (coffer_copy (fd, out, length, call->deadline_ns, call->cancel_fd,
-                   &moved) < 0)
+                   &moved) < 0
+      && !ends_before (&st, offset, errno))
     return fail_path (call, errno, path);
   return emit_stat (call, path, &st, NULL, moved);
 }
