@@ -160,8 +160,8 @@ check_installed (const struct registry_entry *entry, json_t *checks)
   if (entry->state == PROVIDER_QUARANTINED) {
     error_set (&error, E_PROVIDER_DISABLED, 0,
                "%s was put there by hand and is not checked yet", entry->dir);
-    error_hint (&error, "coffer provider enable %s checks and enables it",
-                entry->id);
+    error_hint (&error, "a receipt.json there that pins the manifest "
+                "says that it is meant: coffer-manifest(5)");
     add_failed (checks, "installed", error);
     return;
   }
