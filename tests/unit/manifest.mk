@@ -31,3 +31,18 @@ UNIT_TESTS += %D%/test-integrity
 %C%_test_integrity_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_integrity_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_integrity_LDADD = $(UNIT_PROVIDER_LIBS)
+
+UNIT_TESTS += %D%/test-registry
+%C%_test_registry_SOURCES = %D%/test-registry.c %D%/harness.h
+%C%_test_registry_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_registry_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_registry_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_registry_LDADD = $(UNIT_PROVIDER_LIBS)
+
+UNIT_TESTS += %D%/test-seal
+%C%_test_seal_SOURCES = %D%/test-seal.c %D%/harness.h
+%C%_test_seal_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_seal_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_seal_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_seal_LDADD = $(UNIT_PROVIDER_LIBS)
+EXTRA_%C%_test_seal_DEPENDENCIES = $(bad_modules)
