@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # What holds for the tree and for what is built and installed.
 SCENARIOS += \
-  %D%/contrib.sh %D%/headers.sh %D%/install.sh %D%/needed.sh %D%/reference.sh %D%/tree.sh
+  %D%/contrib.sh \
+  %D%/headers.sh \
+  %D%/install.sh \
+  %D%/module.sh \
+  %D%/needed.sh \
+  %D%/reference.sh \
+  %D%/tree.sh
 EXTRA_DIST += %D%/tap.sh

@@ -6,6 +6,7 @@ check_PROGRAMS += %D%/reaper
 EXTRA_DIST += %D%/lib.sh
 SCENARIOS += \
   %D%/choice.sh \
+  %D%/contract.sh \
   %D%/files.sh \
   %D%/manual.sh \
   %D%/refusals.sh \

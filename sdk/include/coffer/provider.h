@@ -290,6 +290,12 @@ struct coffer_note {
 #define COFFER_LEAST_MINOR COFFER_CONTRACT_MINOR
 #endif
 
+#ifdef __cplusplus
+#define COFFER_EXTERN_C extern "C"
+#else
+#define COFFER_EXTERN_C
+#endif
+
 /* Emits the note, the descriptor and the entry point.
  *   module        the module's name: [a-z][a-z0-9_]*
  *   thread_model  COFFER_THREADS_SERIAL or COFFER_THREADS_PARALLEL
@@ -312,8 +318,8 @@ struct coffer_note {
     COFFER_CONTRACT_MINOR, COFFER_LEAST_MINOR, thread_model, need_bits,       \
     #module, &vtable                                                          \
   };                                                                          \
-  __attribute__ ((visibility ("default"))) const struct coffer_provider       \
-    *COFFER_ENTRY (void);                                                     \
+  COFFER_EXTERN_C __attribute__ ((visibility ("default"))) const struct       \
+    coffer_provider *COFFER_ENTRY (void);                                     \
   const struct coffer_provider *COFFER_ENTRY (void)                           \
   {                                                                           \
     return &coffer_provider_;                                                 \
