@@ -11,6 +11,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,14 +82,20 @@ struct transfer {
   uint64_t reported;            /* its moved_bytes */
 };
 
+/* Gives up.  A provider that takes the end of the pipe for the end of the file
+ * has then written a temporary file, which is removed. */
+static void
+transfer_stop (struct transfer *transfer)
+{
+  async_cancel (&transfer->async);
+  coffer_fd_close (&transfer->pipe);
+  async_end (&transfer->async, NULL);
+}
+
 static void
 transfer_fini (struct transfer *transfer)
 {
-  /* Cancelled first: the end of the pipe must not look like the end of the
-   * file. */
-  async_cancel (&transfer->async);
-  async_end (&transfer->async, NULL);
-  coffer_fd_close (&transfer->pipe);
+  transfer_stop (transfer);
   free (transfer->buffer);
   json_decref (transfer->stat);
 }
@@ -148,36 +155,36 @@ progress (const struct transfer *transfer, uint64_t done)
                                    transfer->total, transfer->what);
 }
 
-/* Waits for our end of the pipe.  1: it is ready; 0: the provider's call has
- * returned; -1: given up. */
+/* Waits for `fd`: our end of the pipe, or where the bytes come from.  1: it
+ * is ready; 0: the provider's call has returned; -1: given up. */
 static int
-transfer_wait (const struct transfer *transfer, short events,
+transfer_wait (const struct transfer *transfer, int fd, short events,
                struct error **err)
 {
   struct pollfd fds[3] = {
-    { .fd = transfer->pipe, .events = events },
+    { .fd = fd, .events = events },
     { .fd = transfer->async.done_fd, .events = POLLIN },
     { .fd = call_cancel_fd (transfer->call), .events = POLLIN }
   };
   int64_t left = (call_deadline (transfer->call) - coffer_now_ns ()) / 1000000;
-  int n;
+  int n = 0;
 
-  if (left > IDLE_MS)
-    left = IDLE_MS;
-  do
-    n = poll (fds, 3, left < 0 ? 0 : (int) left);
-  while (n < 0 && errno == EINTR);
+  /* Somebody may type what is uploaded; a provider has no such excuse. */
+  if (left > (fd == transfer->pipe ? IDLE_MS : INT_MAX))
+    left = fd == transfer->pipe ? IDLE_MS : INT_MAX;
+  if (left > 0)
+    do
+      n = poll (fds, 3, (int) left);
+    while (n < 0 && errno == EINTR);
   if (n < 0)
     return error_set (err, E_IO, errno, "poll");
+  if (n == 0)
+    return error_set (err, E_PROVIDER_TIMEOUT, 0, "%s: not moved in time",
+                      transfer->path);
   if (fds[2].revents)
     return error_set (err, E_EXEC_CANCELLED, 0, "%s: cancelled",
                       transfer->path);
-  if (fds[0].revents)
-    return 1;
-  if (fds[1].revents)
-    return 0;
-  return error_set (err, E_PROVIDER_TIMEOUT, 0, "%s: no byte moved in time",
-                    transfer->path);
+  return fds[0].revents != 0;
 }
 
 /* ---- reading out of the sandbox ------------------------------------------ */
@@ -195,7 +202,7 @@ drain_pipe (struct transfer *transfer, struct tally *tally, take_bytes *take,
   int ready;
 
   for (;;) {
-    ready = transfer_wait (transfer, POLLIN, err);
+    ready = transfer_wait (transfer, transfer->pipe, POLLIN, err);
     if (ready < 0)
       return -1;
     n = read (transfer->pipe, transfer->buffer, CHUNK);
@@ -222,7 +229,6 @@ read_out (struct transfer *transfer, struct tally *tally, take_bytes *take,
     .sandbox = transfer->sandbox, .path = transfer->path
   };
   coffer_autoclose int theirs = -1;
-  int bad;
 
   tally_begin (tally);
   if (transfer_pipe (transfer, 0, &theirs, err) < 0)
@@ -231,11 +237,13 @@ read_out (struct transfer *transfer, struct tally *tally, take_bytes *take,
   if (async_begin (&transfer->async, transfer->provider, COFFER_OP_file_read,
                    &args, &sink, call_deadline (transfer->call), err) < 0)
     return -1;
-  bad = drain_pipe (transfer, tally, take, data, err);
-  if (bad)
-    async_cancel (&transfer->async);
-  if (async_end (&transfer->async, bad ? NULL : err) < 0 || bad)
+  if (drain_pipe (transfer, tally, take, data, err) < 0) {
+    transfer_stop (transfer);
     return -1;
+  }
+  if (async_end (&transfer->async, err) < 0)
+    return -1;
+  coffer_fd_close (&transfer->pipe);
   tally_end (tally);
   return 0;
 }
@@ -265,7 +273,7 @@ feed (const struct transfer *transfer, const char *bytes, size_t size,
   int ready;
 
   while (size > 0) {
-    ready = transfer_wait (transfer, POLLOUT, err);
+    ready = transfer_wait (transfer, transfer->pipe, POLLOUT, err);
     if (ready < 0)
       return -1;
     n = ready ? write (transfer->pipe, bytes, size) : -1;
@@ -287,12 +295,15 @@ static int
 feed_all (struct transfer *transfer, int local, struct tally *tally,
           struct error **err)
 {
-  int ended = 0;
+  int ended = 0, ready;
+  ssize_t n;
 
   while (!ended) {
-    ssize_t n = read (local, transfer->buffer, CHUNK);
-
-    if (n < 0 && errno == EINTR)
+    ready = transfer_wait (transfer, local, POLLIN, err);
+    if (ready <= 0)
+      return ready;
+    n = read (local, transfer->buffer, CHUNK);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
       continue;
     if (n < 0)
       return error_set (err, E_IO, errno, "read what is uploaded");
@@ -327,8 +338,7 @@ write_in (struct transfer *transfer, int local, uint32_t mode, int parents,
                    &args, &sink, call_deadline (transfer->call), err) < 0)
     return -1;
   if (feed_all (transfer, local, tally, err) < 0) {
-    async_cancel (&transfer->async);
-    async_end (&transfer->async, NULL);
+    transfer_stop (transfer);
     return -1;
   }
   coffer_fd_close (&transfer->pipe);

@@ -1,1 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
+UNIT_TESTS += %D%/test-sandbox-ids %D%/test-sandbox-records \
+  %D%/test-sandbox-life %D%/test-sandbox-exec %D%/test-sandbox-files
+SANDBOX_TEST_LIBS = core/sandbox/libsandbox.a $(UNIT_BASE_LIBS) \
+  $(SQLITE_LIBS) -lpthread
+SANDBOX_FAKE = %D%/sandbox-fake.c %D%/sandbox-fake.h %D%/sandbox-host.h \
+  %D%/harness.h
+
+%C%_test_sandbox_ids_SOURCES = %D%/test-sandbox-ids.c %D%/harness.h
+%C%_test_sandbox_ids_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_sandbox_ids_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sandbox_ids_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sandbox_ids_LDADD = $(SANDBOX_TEST_LIBS)
+
+%C%_test_sandbox_records_SOURCES = %D%/test-sandbox-records.c %D%/harness.h
+%C%_test_sandbox_records_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_sandbox_records_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sandbox_records_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sandbox_records_LDADD = $(SANDBOX_TEST_LIBS)
+
+%C%_test_sandbox_life_SOURCES = %D%/test-sandbox-life.c $(SANDBOX_FAKE)
+%C%_test_sandbox_life_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_sandbox_life_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sandbox_life_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sandbox_life_LDADD = $(SANDBOX_TEST_LIBS)
+
+%C%_test_sandbox_exec_SOURCES = %D%/test-sandbox-exec.c $(SANDBOX_FAKE)
+%C%_test_sandbox_exec_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_sandbox_exec_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sandbox_exec_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sandbox_exec_LDADD = $(SANDBOX_TEST_LIBS)
+
+%C%_test_sandbox_files_SOURCES = %D%/test-sandbox-files.c $(SANDBOX_FAKE)
+%C%_test_sandbox_files_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_sandbox_files_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sandbox_files_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sandbox_files_LDADD = $(SANDBOX_TEST_LIBS)
