@@ -41,3 +41,6 @@ uninstall-hook:
 	    '$(includedir)/coffer'; do \
 	  test ! -d "$(DESTDIR)$$d" || rmdir "$(DESTDIR)$$d" 2>/dev/null; \
 	done; :
+
+# For editors of manifests.
+dist_pkgdata_DATA = %D%/schema/manifest.schema.json

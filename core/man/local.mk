@@ -26,3 +26,6 @@ CLEANFILES += %D%/coffer-provider.3
 	  -e '/^@REFERENCE@$$/{r '$@.reference -e 'd;}' \
 	  $(srcdir)/%D%/coffer-provider.3.in > $@.tmp && \
 	rm $@.example $@.reference && mv $@.tmp $@
+
+# coffer-manifest(5): a unit test holds it to the reader.
+dist_man_MANS += %D%/coffer-manifest.5

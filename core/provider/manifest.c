@@ -285,7 +285,7 @@ read_capabilities (struct manifest_reader *reader,
 }
 
 /* Words for what stands between a sandbox and the host. */
-static const char *const isolation_kinds[] = {
+const char *const manifest_isolation_kinds[] = {
   "none", "namespaces", "container", "vm", "remote-vm", NULL
 };
 
@@ -296,8 +296,8 @@ read_kind (struct manifest_reader *reader, const struct yaml_node *node,
   char **kind = out;
   size_t i;
 
-  if (manifest_read_word (&reader->source, node, key, isolation_kinds, &i, err)
-      < 0)
+  if (manifest_read_word (&reader->source, node, key,
+                          manifest_isolation_kinds, &i, err) < 0)
     return -1;
   return yaml_text (&reader->source, node, key, kind, err);
 }
@@ -388,6 +388,23 @@ manifest_keys (const char *section, const char **keys, size_t room)
       keys[n++] = k->name;
   }
   return n;
+}
+
+int
+manifest_key_required (const char *section, const char *key)
+{
+  const struct manifest_key *k;
+  size_t i;
+
+  for (i = 0; i < N_SECTIONS; i++) {
+    if (strcmp (sections[i].section, section) != 0)
+      continue;
+    for (k = sections[i].keys; k->name; k++) {
+      if (strcmp (k->name, key) == 0)
+        return k->required;
+    }
+  }
+  return 0;
 }
 
 /* -- whole manifests ------------------------------------------------------- */

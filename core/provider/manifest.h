@@ -94,6 +94,7 @@ int manifest_claims (const struct manifest *manifest, const char *capability);
 /* The keys of a section: "" (top), module, files, contract, isolation,
  * config (of one value), permissions, limits.  Returns how many it wrote. */
 size_t manifest_keys (const char *section, const char **keys, size_t room);
+int manifest_key_required (const char *section, const char *key);
 
 /* ---- the vocabulary, which operator files share -------------------------- */
 
@@ -115,6 +116,7 @@ int manifest_is_target (const char *s);
 const char *manifest_machine (void);
 /* NULL-terminated. */
 extern const char *const manifest_archs[];
+extern const char *const manifest_isolation_kinds[];
 
 /* Reads a `permissions` or `limits` map into a zeroed struct: also the form
  * that operator files use. */

@@ -224,16 +224,18 @@ apply_limits (const struct yaml_source *source, const struct yaml_node *node,
   return 0;
 }
 
+const char *const operator_keys[] = {
+  "enabled", "config", "permissions", "limits", "worker", NULL
+};
+
 static int
 apply_file (const struct yaml_source *source, const struct yaml_node *root,
             struct registry_entry *entry, struct error **err)
 {
-  static const char *const keys[] = { "enabled", "config", "permissions",
-                                      "limits", "worker", NULL };
   const struct yaml_node *node;
   int enabled = entry->state != PROVIDER_DISABLED;
 
-  if (yaml_check_keys (source, root, keys, err) < 0)
+  if (yaml_check_keys (source, root, operator_keys, err) < 0)
     return -1;
   node = yaml_get (root, "enabled");
   if (node && yaml_flag (source, node, "enabled", &enabled, err) < 0)

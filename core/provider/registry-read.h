@@ -29,6 +29,9 @@ struct registry_reader {
 int operator_read (int dir, const char *name, const char *shown,
                    struct yaml_node **out, struct error **err);
 
+/* The keys of providers.d/ID.yaml, NULL-terminated. */
+extern const char *const operator_keys[];
+
 /* coffer.yaml of each layer: default_provider, accept. */
 int operator_read_main (struct registry_reader *reader, struct error **err);
 

@@ -46,3 +46,10 @@ UNIT_TESTS += %D%/test-seal
 %C%_test_seal_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_seal_LDADD = $(UNIT_PROVIDER_LIBS)
 EXTRA_%C%_test_seal_DEPENDENCIES = $(bad_modules)
+
+UNIT_TESTS += %D%/test-manifest-docs
+%C%_test_manifest_docs_SOURCES = %D%/test-manifest-docs.c %D%/harness.h
+%C%_test_manifest_docs_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_manifest_docs_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_manifest_docs_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_manifest_docs_LDADD = $(UNIT_PROVIDER_LIBS)
