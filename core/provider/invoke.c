@@ -74,6 +74,13 @@ invoke_deliver (struct invoke *invoke, const struct contract_record *record,
   return invoke->ended ? COFFER_CANCELLED : COFFER_OK;
 }
 
+/* A module of a later minor may know records that this host does not. */
+static int
+record_is_later (const struct provider *provider)
+{
+  return provider->manifest->contract_minor > provider->contract->minor;
+}
+
 int32_t
 invoke_emit (struct invoke *invoke, uint32_t id, const void *data)
 {
@@ -83,6 +90,8 @@ invoke_emit (struct invoke *invoke, uint32_t id, const void *data)
   void *copy = NULL;
 
   record = contract_record_by_id (invoke->provider->contract, id);
+  if (!record && record_is_later (invoke->provider))
+    return COFFER_UNSUPPORTED;
   if (id == 0 || !record || !data) {
     invoke_fault (invoke, E_PROVIDER_PROTOCOL,
                   "it emitted a record that the contract does not have (%u)",
