@@ -335,8 +335,12 @@ entries (int root)
 
   /* Counted by a plain list, not by the code under test. */
   while ((got = getdents64 (dir, names, sizeof names)) > 0)
-    for (ssize_t at = 0; at < got; n++)
-      at += *(unsigned short *) (names + at + 16);
+    for (ssize_t at = 0; at < got; n++) {
+      unsigned short length;
+
+      memcpy (&length, names + at + 16, sizeof length);
+      at += length;
+    }
   return n - 2;
 }
 
