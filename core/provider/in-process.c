@@ -158,8 +158,8 @@ in_process_start (struct provider *provider, struct error **err)
   if (!state)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
   opening->module_fd = -1;
-  if (module_load (provider->contract, fd, &opening->note, &opening->claim,
-                   &state->module, err) < 0)
+  if (module_load (provider->contract, fd, &opening->note,
+                   &opening->claim, &state->module, err) < 0)
     return error_wrap (err, "handshake with %s", opening->claim.file);
   provider->state = state;
   provider->backend = &backend_in_process;

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +64,7 @@ module_check (const struct contract *contract, const struct coffer_note *note,
 /* Does `address` lie in a mapping of the file behind `fd`?  glibc matches
  * loaded objects by name, and a name is not proof. */
 static int
-address_in_file (const void *address, int fd)
+address_in_file (const void *address, int fd, int maps_fd)
 {
   unsigned long from, to, inode;
   unsigned major_id, minor_id;
@@ -74,14 +75,20 @@ address_in_file (const void *address, int fd)
 
   if (!address || fstat (fd, &st) < 0)
     return 0;
-  maps = fopen ("/proc/self/maps", "re");
-  while (!found && maps && fgets (line, sizeof line, maps))
+  maps_fd = maps_fd < 0 ? open ("/proc/self/maps", O_RDONLY | O_CLOEXEC)
+                        : dup (maps_fd);
+  if (maps_fd < 0 || lseek (maps_fd, 0, SEEK_SET) < 0
+      || !(maps = fdopen (maps_fd, "r"))) {
+    if (maps_fd >= 0)
+      close (maps_fd);
+    return 0;
+  }
+  while (!found && fgets (line, sizeof line, maps))
     if (sscanf (line, "%lx-%lx %*s %*x %x:%x %lu", &from, &to, &major_id,
                 &minor_id, &inode) == 5
         && (uintptr_t) address >= from && (uintptr_t) address < to)
       found = inode == st.st_ino && makedev (major_id, minor_id) == st.st_dev;
-  if (maps)
-    fclose (maps);
+  fclose (maps);
   return found;
 }
 
@@ -151,7 +158,8 @@ check_slots (const struct contract *contract, uint16_t minor,
 
 /* Runs the module's constructors and its entry. */
 static int
-open_object (struct module *module, uint16_t major, struct error **err)
+open_object (struct module *module, uint16_t major, int maps_fd,
+             struct error **err)
 {
   const struct coffer_provider *(*entry) (void);
   char path[64], symbol[64];
@@ -167,21 +175,22 @@ open_object (struct module *module, uint16_t major, struct error **err)
   if (!address)
     return error_set (err, E_MODULE, 0, "the module does not export %s",
                       symbol);
-  if (!address_in_file (address, module->fd))
+  if (!address_in_file (address, module->fd, maps_fd))
     return error_set (err, E_MODULE, 0,
                       "%s does not lie in the file that was checked", symbol);
   memcpy (&entry, &address, sizeof entry);
   module->descriptor = entry ();
-  if (!address_in_file (module->descriptor, module->fd))
+  if (!address_in_file (module->descriptor, module->fd, maps_fd))
     return error_set (err, E_MODULE, 0,
                       "the module's descriptor does not lie in its file");
   return 0;
 }
 
 int
-module_load (const struct contract *contract, int take_fd,
-             const struct coffer_note *note, const struct module_claim *claim,
-             struct module **out, struct error **err)
+module_load_confined (const struct contract *contract, int take_fd,
+                      int maps_fd, const struct coffer_note *note,
+                      const struct module_claim *claim, struct module **out,
+                      struct error **err)
 {
   auto_module struct module *module = calloc (1, sizeof *module);
 
@@ -190,7 +199,7 @@ module_load (const struct contract *contract, int take_fd,
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
   }
   module->fd = take_fd;
-  if (open_object (module, contract->major, err) < 0
+  if (open_object (module, contract->major, maps_fd, err) < 0
       || compare_descriptor (module->descriptor, note, err) < 0
       || check_slots (contract, note->contract_minor,
                       module->descriptor->operations, claim, err) < 0
@@ -200,6 +209,14 @@ module_load (const struct contract *contract, int take_fd,
   module->operations = module->descriptor->operations;
   *out = steal (module);
   return 0;
+}
+
+int
+module_load (const struct contract *contract, int take_fd,
+             const struct coffer_note *note, const struct module_claim *claim,
+             struct module **out, struct error **err)
+{
+  return module_load_confined (contract, take_fd, -1, note, claim, out, err);
 }
 
 void

@@ -39,6 +39,12 @@ int module_load (const struct contract *contract, int take_fd,
                  const struct coffer_note *note,
                  const struct module_claim *claim, struct module **out,
                  struct error **err);
+/* The same in a process that may not open files any more: `maps_fd` is
+ * /proc/self/maps, opened before. */
+int module_load_confined (const struct contract *contract, int take_fd,
+                          int maps_fd, const struct coffer_note *note,
+                          const struct module_claim *claim,
+                          struct module **out, struct error **err);
 /* Frees the bookkeeping; the code stays where it is. */
 void module_free (struct module *module);
 DEFINE_CLEANUP (struct module *, module_free, auto_module)

@@ -18,8 +18,12 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/registry-check.c %D%/registry-config.c %D%/registry-narrow.c \
   %D%/registry-operator.c \
   %D%/seal.c %D%/seal.h \
-  %D%/worker.c \
   %D%/elf.c %D%/elf-dynamic.c %D%/elf-needed.c %D%/elf.h \
   %D%/integrity.c %D%/integrity.h \
+  %D%/channel.c %D%/channel.h \
+  %D%/process.c \
+  %D%/worker.c %D%/worker-calls.c %D%/worker.h \
   %D%/manifest.c %D%/manifest-sections.c %D%/manifest-words.c \
   %D%/manifest.h %D%/manifest-read.h
+
+include core/provider/worker/local.mk
