@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A provider of a test module, through the real registry: a folder with a
+ * sealed manifest and a copy of the module, as a machine would have it. */
+
+#ifndef UNIT_PROVIDER_FIXTURE_H
+#define UNIT_PROVIDER_FIXTURE_H
+
+#include "provider/provider.h"
+
+struct fixture {
+  char *dir;                    /* of its own, removed at the end */
+  struct place place;
+  struct registry *registry;
+  const struct registry_entry *entry;
+  struct provider *provider;
+};
+
+struct fixture_spec {
+  const char *module;           /* "hostile": tests/modules/hostile.so */
+  const char *yaml;             /* more lines of the manifest, or NULL */
+  const char *capabilities;     /* "exec, ports"; NULL: exec, ports, metrics */
+  const char *threads;          /* NULL: parallel */
+  const char *operator_yaml;    /* providers.d/ID.yaml, or NULL */
+  int local;                    /* installed by the user, not shipped */
+};
+
+/* Makes folder and registry; fails the test when it cannot. */
+struct fixture *fixture_new (const struct fixture_spec *spec);
+void fixture_free (struct fixture *fixture);
+/* provider_open; 0, or the number of the error. */
+int fixture_open (struct fixture *fixture, enum provider_mode mode,
+                  struct error **err);
+
+/* What a call said. */
+struct heard {
+  char name[64], state[64], value[4096];        /* the last fact */
+  int facts, progress;
+  int stop_after;               /* the sink ends the call then; 0: never */
+  int fd;                       /* of a stream, taken */
+};
+/* sandbox_info with a word; 0, or the error's number.  *err, if given, keeps
+ * the error. */
+int fixture_say (struct fixture *fixture, const char *word, int64_t ms,
+                 int cancel_fd, struct heard *heard, struct error **err);
+
+/* Is there a process of this number that is not a zombie? */
+int fixture_process_lives (int pid);
+
+#endif /* UNIT_PROVIDER_FIXTURE_H */
