@@ -1,1 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
+# The provider `linux` and the first process of its sandboxes.
+
+providers_PROGRAMS += %D%/linux.so %D%/coffer-init
+PROVIDER_MANIFESTS += manifests/linux.yaml
+noinst_PROGRAMS += %D%/filter-gen
+
+%C%_linux_so_SOURCES = \
+  %D%/box.c \
+  %D%/cgroup.c \
+  %D%/exec.c \
+  %D%/ids.c \
+  %D%/inside.c \
+  %D%/link.c \
+  %D%/linux.c \
+  %D%/linux.h \
+  %D%/probe.c \
+  %D%/protocol.h \
+  %D%/spawn.c
+%C%_linux_so_CPPFLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE
+%C%_linux_so_CFLAGS = $(MODULE_CC_FLAGS)
+%C%_linux_so_LDFLAGS = $(MODULE_LINK_FLAGS)
+%C%_linux_so_LDADD = sdk/lib/libcoffer-provider.a
+
+# The filter is made of its table here, so that nothing compiles one at run
+# time.  filter-gen runs on the machine that builds.
+%C%_filter_gen_SOURCES = %D%/filter-gen.c %D%/filter-table.h
+%C%_filter_gen_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+%C%_filter_gen_CFLAGS = $(HOST_CC_FLAGS)
+%C%_filter_gen_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_filter_gen_LDADD = $(SECCOMP_LIBS)
+
+BUILT_SOURCES += %D%/init/filter.h
+CLEANFILES += %D%/init/filter.h
+%D%/init/filter.h: %D%/filter-gen$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	%D%/filter-gen$(EXEEXT) $(host_cpu) > $@.tmp && mv $@.tmp $@
+
+# No libc, no start files, nothing of the hardening that needs one: the program
+# is small, static and has one thread.
+%C%_coffer_init_SOURCES = \
+  %D%/init/confine.c \
+  %D%/init/exec.c \
+  %D%/init/init.h \
+  %D%/init/lib.c \
+  %D%/init/main.c \
+  %D%/init/monitor.c \
+  %D%/init/setup.c \
+  %D%/init/sys.h \
+  %D%/protocol.h
+nodist_%C%_coffer_init_SOURCES = %D%/init/filter.h
+%C%_coffer_init_CPPFLAGS = -I$(top_builddir)/%D%/init
+%C%_coffer_init_CFLAGS = -std=gnu11 $(WARN) -ffreestanding \
+  -fno-stack-protector -fno-pie -fno-asynchronous-unwind-tables \
+  -fno-strict-aliasing -fvisibility=hidden -U_FORTIFY_SOURCE
+%C%_coffer_init_LDFLAGS = -static -nostdlib -nostartfiles -no-pie \
+  -Wl,-z,noexecstack -Wl,--build-id=none
+%C%_coffer_init_LDADD =
+%D%/init/coffer_init-confine.$(OBJEXT): %D%/init/filter.h

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sandboxes as the runtime directory knows them: one folder each.
+ *
+ *   ID/init.sock   where its init listens
+ *   ID/cgroup      a link whose text names its control groups
+ *   ID/metadata    as given to create, when there was any
+ *
+ * A folder whose init does not answer is a leftover, unless somebody holds its
+ * lock and is just making it. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "linux.h"
+
+#define SOCKET_NAME "init.sock"
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
+int
+box_id_valid (const char *id)
+{
+  size_t i;
+
+  if (id == NULL || id[0] == '\0' || id[0] == '.' || id[0] == '-')
+    return 0;
+  for (i = 0; id[i] != '\0'; i++)
+    if (i >= BOX_ID_MAX
+        || !((id[i] >= 'a' && id[i] <= 'z') || (id[i] >= 'A' && id[i] <= 'Z')
+             || (id[i] >= '0' && id[i] <= '9') || id[i] == '-'
+             || id[i] == '_' || id[i] == '.'))
+      return 0;
+  return 1;
+}
+
+/* ---- boxes of this instance --------------------------------------------- */
+
+static void
+box_free (struct box *box)
+{
+  siginfo_t info;
+
+  coffer_fd_close (&box->control);
+  if (box->pidfd >= 0)
+    waitid ((idtype_t) P_PIDFD, (id_t) box->pidfd, &info,
+            WEXITED | WNOHANG | __WALL);
+  coffer_fd_close (&box->pidfd);
+  pthread_mutex_destroy (&box->busy);
+  free (box);
+}
+
+void
+box_unref (struct linux_provider *self, struct box *box)
+{
+  unsigned refs;
+
+  if (box == NULL)
+    return;
+  pthread_mutex_lock (&self->lock);
+  refs = --box->refs;
+  pthread_mutex_unlock (&self->lock);
+  if (refs == 0)
+    box_free (box);
+}
+
+struct box *
+box_find (struct linux_provider *self, const char *id)
+{
+  struct box *box;
+
+  pthread_mutex_lock (&self->lock);
+  for (box = self->boxes; box != NULL; box = box->next)
+    if (strcmp (box->id, id) == 0) {
+      box->refs++;
+      break;
+    }
+  pthread_mutex_unlock (&self->lock);
+  return box;
+}
+
+void
+box_add (struct linux_provider *self, struct box *box)
+{
+  pthread_mutex_lock (&self->lock);
+  box->next = self->boxes;
+  self->boxes = box;
+  pthread_mutex_unlock (&self->lock);
+}
+
+void
+box_forget (struct linux_provider *self, const char *id)
+{
+  struct box **at, *box = NULL;
+
+  pthread_mutex_lock (&self->lock);
+  for (at = &self->boxes; *at != NULL; at = &(*at)->next)
+    if (strcmp ((*at)->id, id) == 0) {
+      box = *at;
+      *at = box->next;
+      break;
+    }
+  pthread_mutex_unlock (&self->lock);
+  box_unref (self, box);
+}
+
+/* ---- folders ------------------------------------------------------------ */
+
+static int
+folder_lock (int folder, int wait, int64_t deadline_ns)
+{
+  while (flock (folder, LOCK_EX | LOCK_NB) == -1) {
+    if (errno != EWOULDBLOCK && errno != EINTR)
+      return -1;
+    if (!wait || coffer_now_ns () >= deadline_ns) {
+      errno = EBUSY;
+      return -1;
+    }
+    /* Only while another process makes or removes this very sandbox. */
+    poll (NULL, 0, 5);
+  }
+  return 0;
+}
+
+int
+box_folder (struct linux_provider *self, const char *id, int make, int wait,
+            int64_t deadline_ns, int *made)
+{
+  struct stat here, there;
+  int folder;
+
+  for (;;) {
+    if (made != NULL)
+      *made = 0;
+    if (make && mkdirat (self->runtime, id, 0700) == 0) {
+      if (made != NULL)
+        *made = 1;
+    } else if (make && errno != EEXIST)
+      return -1;
+    folder = openat (self->runtime, id,
+                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0) {
+      if (make && errno == ENOENT)
+        continue;
+      return -1;
+    }
+    if (folder_lock (folder, wait, deadline_ns) == -1) {
+      coffer_fd_close (&folder);
+      return -1;
+    }
+    /* It may have been removed before the lock was ours. */
+    if (fstat (folder, &here) == 0
+        && fstatat (self->runtime, id, &there, AT_SYMLINK_NOFOLLOW) == 0
+        && here.st_ino == there.st_ino && here.st_dev == there.st_dev)
+      return folder;
+    coffer_fd_close (&folder);
+    if (!make) {
+      errno = ENOENT;
+      return -1;
+    }
+  }
+}
+
+void
+box_remove (struct linux_provider *self, const char *id, int folder)
+{
+  cgroup_remove (folder);
+  unlinkat (folder, "cgroup", 0);
+  unlinkat (folder, "metadata", 0);
+  unlinkat (folder, SOCKET_NAME, 0);
+  unlinkat (self->runtime, id, AT_REMOVEDIR);
+}
+
+/* Sockets are reached through a descriptor: 108 bytes are short. */
+static void
+socket_address (struct sockaddr_un *address, int folder)
+{
+  memset (address, 0, sizeof *address);
+  address->sun_family = AF_UNIX;
+  snprintf (address->sun_path, sizeof address->sun_path,
+            "/proc/self/fd/%d/" SOCKET_NAME, folder);
+}
+
+int
+box_listener (int folder)
+{
+  struct sockaddr_un address;
+  int fd = socket (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+  if (fd < 0)
+    return -1;
+  socket_address (&address, folder);
+  if (bind (fd, (struct sockaddr *) &address, sizeof address) == -1)
+    coffer_fd_close (&fd);
+  return fd;
+}
+
+/* ---- reaching an init --------------------------------------------------- */
+
+static int
+hello_take (struct link *link, const struct coffer_call *call)
+{
+  struct reply reply;
+  struct init_hello hello;
+
+  if (link_receive (link, &reply, 1, call->deadline_ns, call->cancel_fd)
+        == -1)
+    return -1;
+  coffer_fd_close (&reply.fd);
+  if (reply.header.type != INIT_HELLO
+      || reply_body (&reply, &hello, sizeof hello) == -1
+      || hello.version < 1) {
+    errno = EPROTO;
+    return -1;
+  }
+  return 0;
+}
+
+/* A further connection, over the one that is in use: sending is atomic and has
+ * no answer there. */
+static int
+channel_open (struct box *box, const struct coffer_call *call,
+              struct link *link)
+{
+  struct link control = { .fd = box->control };
+  int pair[2], r;
+  struct request request
+    = { .type = INIT_CHANNEL, .fds = &pair[1], .n_fds = 1 };
+
+  if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == -1)
+    return -1;
+  link->fd = pair[0];
+  r = link_send (&control, &request);
+  close (pair[1]);
+  if (r == 0)
+    r = hello_take (link, call);
+  if (r == -1)
+    coffer_fd_close (&link->fd);
+  return r;
+}
+
+static int
+socket_connect (struct linux_provider *self, const char *id,
+                const struct coffer_call *call, struct link *link)
+{
+  struct sockaddr_un address;
+  coffer_autoclose int folder
+    = openat (self->runtime, id, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+  if (folder < 0)
+    return -1;
+  link->fd = socket (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (link->fd < 0)
+    return -1;
+  socket_address (&address, folder);
+  if (connect (link->fd, (struct sockaddr *) &address, sizeof address) == -1
+      || hello_take (link, call) == -1) {
+    coffer_fd_close (&link->fd);
+    if (errno == ECONNREFUSED || errno == ECONNRESET)
+      errno = ENOENT;           /* the folder of a sandbox that is gone */
+    return -1;
+  }
+  return 0;
+}
+
+int
+box_link (struct linux_provider *self, const char *id,
+          const struct coffer_call *call, struct link *link)
+{
+  struct box *box = box_find (self, id);
+  int r;
+
+  memset (link, 0, sizeof *link);
+  link->fd = -1;
+  link->self = self;
+  if (box == NULL)
+    return socket_connect (self, id, call, link);
+  link->box = box;
+  if (coffer_wait_fd (box->pidfd, POLLIN, 0, -1) == 1) {
+    box_unref (self, box);
+    link->box = NULL;
+    errno = ENOENT;             /* its init has ended */
+    return -1;
+  }
+  if (pthread_mutex_trylock (&box->busy) == 0) {
+    link->fd = box->control;
+    link->serial = box->serial;
+    link->shared = 1;
+    return 0;
+  }
+  r = channel_open (box, call, link);
+  if (r == -1) {
+    box_unref (self, box);
+    link->box = NULL;
+  }
+  if (r == -1 && (errno == ECONNRESET || errno == EPIPE))
+    errno = ENOENT;
+  return r;
+}
+
+int32_t
+box_reach (struct linux_provider *self, struct coffer_call *call,
+           const char *id, struct link *link)
+{
+  memset (link, 0, sizeof *link);
+  link->fd = -1;
+  if (!box_id_valid (id))
+    return coffer_fail (call, COFFER_NOT_FOUND, "no sandbox has such an id");
+  if (box_link (self, id, call, link) == 0)
+    return COFFER_OK;
+  if (errno == ENOENT || errno == ENOTDIR)
+    return fail_with (call, COFFER_NOT_FOUND, "sandbox %s is not there", id);
+  return coffer_fail_errno (call, errno, "reaching the sandbox's init");
+}
+
+/* ---- killing ------------------------------------------------------------ */
+
+/* The socket's listener is the init; with an older kernel its number is
+ * trusted only after it has answered once more. */
+int
+box_pidfd (struct link *link, const struct coffer_call *call)
+{
+  struct request request = { .type = INIT_INFO };
+  struct ucred peer;
+  socklen_t size = sizeof (int);
+  struct reply reply;
+  int fd = -1;
+
+  if (getsockopt (link->fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0) {
+    fcntl (fd, F_SETFD, FD_CLOEXEC);
+    return fd;
+  }
+  size = sizeof peer;
+  if (getsockopt (link->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == -1)
+    return -1;
+  if (peer.pid <= 0) {
+    errno = ESRCH;
+    return -1;
+  }
+  fd = (int) syscall (SYS_pidfd_open, peer.pid, 0);
+  if (fd >= 0 && link_ask (link, &request, &reply, call) == -1)
+    coffer_fd_close (&fd);
+  return fd;
+}
+
+/* SIGKILL to an init ends everything in its namespace; its pidfd is readable
+ * when all of it is gone. */
+static int
+pidfd_end (int pidfd, int child, const struct coffer_call *call)
+{
+  int64_t stop = coffer_now_ns () + SETTLE_NS;
+  siginfo_t info;
+
+  if (syscall (SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) == -1
+      && errno != ESRCH)
+    return -1;
+  if (stop > call->deadline_ns)
+    stop = call->deadline_ns;
+  if (coffer_wait_fd (pidfd, POLLIN, stop, -1) <= 0)
+    return -1;
+  if (child)
+    waitid ((idtype_t) P_PIDFD, (id_t) pidfd, &info, WEXITED | __WALL);
+  return 0;
+}
+
+static int
+init_end (struct linux_provider *self, const char *id,
+          struct coffer_call *call)
+{
+  struct box *box = box_find (self, id);
+  struct link link;
+  int pidfd, r;
+
+  if (box != NULL) {
+    r = pidfd_end (box->pidfd, 1, call);
+    box_unref (self, box);
+    return r;
+  }
+  if (box_link (self, id, call, &link) == -1)
+    return errno == ENOENT ? 0 : -1;
+  pidfd = box_pidfd (&link, call);
+  r = pidfd < 0 ? -1 : pidfd_end (pidfd, 0, call);
+  if (r == -1 && errno == ESRCH)
+    r = 0;
+  coffer_fd_close (&pidfd);
+  link_close (&link);
+  return r;
+}
+
+int32_t
+linux_sandbox_kill (struct coffer_call *call, void *data, const char *sandbox,
+                    const struct coffer_sandbox_kill_opts *opts)
+{
+  struct linux_provider *self = data;
+  coffer_autoclose int folder = -1;
+  struct box *box;
+
+  (void) opts;
+  if (!box_id_valid (sandbox))
+    return coffer_fail (call, COFFER_NOT_FOUND, "no sandbox has such an id");
+  box = box_find (self, sandbox);
+  if (self->runtime >= 0) {
+    folder = box_folder (self, sandbox, 0, 1, call->deadline_ns, NULL);
+    if (folder < 0 && errno != ENOENT) {
+      box_unref (self, box);
+      return coffer_fail_errno (call, errno, "locking the sandbox's folder");
+    }
+  }
+  box_unref (self, box);
+  if (box == NULL && folder < 0)
+    return fail_with (call, COFFER_NOT_FOUND, "sandbox %s is not there",
+                      sandbox);
+  if (init_end (self, sandbox, call) == -1)
+    return fail_with (call, errno == ETIMEDOUT ? COFFER_TIMEOUT
+                                               : COFFER_INTERNAL,
+                      "the sandbox could not be ended: %s", strerror (errno));
+  if (folder >= 0)
+    box_remove (self, sandbox, folder);
+  box_forget (self, sandbox);
+  return COFFER_OK;
+}
+
+/* ---- info --------------------------------------------------------------- */
+
+static const char *const *
+metadata_read (int folder, struct coffer_strings *strings, char **bytes)
+{
+  coffer_autoclose int fd = folder < 0
+    ? -1 : openat (folder, "metadata", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  size_t size = 0, at;
+
+  *bytes = NULL;
+  if (fd >= 0 && coffer_read_whole (fd, 1 << 20, bytes, &size) == 0)
+    for (at = 0; at < size; at += strlen (*bytes + at) + 1)
+      coffer_strings_add (strings, *bytes + at);
+  return coffer_strings_view (strings);
+}
+
+int32_t
+box_emit_info (struct coffer_call *call, struct link *link, const char *id,
+               int folder)
+{
+  struct request request = { .type = INIT_INFO };
+  struct coffer_sandbox_info info = { sizeof info };
+  coffer_autostrings struct coffer_strings metadata = { 0 };
+  struct init_state state;
+  struct reply reply;
+  char native[32] = "", *bytes;
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  int32_t code;
+
+  if (link_ask (link, &request, &reply, call) == -1
+      || reply_body (&reply, &state, sizeof state) == -1)
+    return coffer_fail_errno (call, errno, "asking the sandbox's init");
+  if (getsockopt (link->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0
+      && !link->shared && link->box == NULL)
+    snprintf (native, sizeof native, "pid:%d", (int) peer.pid);
+  info.sandbox = id;
+  info.native_id = native[0] ? native : id;
+  info.state = "running";
+  info.created_ns = state.created_ns;
+  if (state.expires_ns != 0)
+    info.expires_ns = coffer_realtime_ns () + state.expires_ns
+                      - coffer_boottime_ns ();
+  info.isolation = "namespaces";
+  info.workspace = "/workspace";
+  info.metadata = metadata_read (folder, &metadata, &bytes);
+  code = coffer_emit_sandbox_info (call, &info);
+  free (bytes);
+  return code;
+}
+
+int32_t
+linux_sandbox_info (struct coffer_call *call, void *data, const char *sandbox,
+                    const struct coffer_sandbox_info_opts *opts)
+{
+  struct linux_provider *self = data;
+  coffer_autoclose int folder = -1;
+  auto_link struct link link;
+  int32_t code = box_reach (self, call, sandbox, &link);
+
+  (void) opts;
+  if (code != COFFER_OK)
+    return code;
+  if (self->runtime >= 0)
+    folder = openat (self->runtime, sandbox,
+                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  return box_emit_info (call, &link, sandbox, folder);
+}
+
+/* One folder: a sandbox that answers is emitted, a leftover is removed. */
+static void
+folder_visit (struct linux_provider *self, struct coffer_call *call,
+              const char *id, int emit)
+{
+  coffer_autoclose int folder = -1;
+  auto_link struct link link;
+
+  if (box_link (self, id, call, &link) == 0) {
+    folder = openat (self->runtime, id,
+                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    /* One that ends at this moment is not an error of the list. */
+    if (emit && folder >= 0)
+      box_emit_info (call, &link, id, folder);
+    return;
+  }
+  if (errno != ENOENT)
+    return;
+  folder = box_folder (self, id, 0, 0, 0, NULL);
+  if (folder >= 0 && init_end (self, id, call) == 0) {
+    box_remove (self, id, folder);
+    box_forget (self, id);
+  }
+}
+
+int32_t
+box_visit_all (struct linux_provider *self, struct coffer_call *call,
+               int emit)
+{
+  struct dirent *entry;
+  DIR *dir;
+  int fd;
+
+  if (self->runtime < 0)
+    return COFFER_OK;
+  fd = openat (self->runtime, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  dir = fd < 0 ? NULL : fdopendir (fd);
+  if (dir == NULL) {
+    coffer_fd_close (&fd);
+    return coffer_fail_errno (call, errno, "reading the runtime folder");
+  }
+  while ((entry = readdir (dir)) != NULL)
+    if (box_id_valid (entry->d_name))
+      folder_visit (self, call, entry->d_name, emit);
+  closedir (dir);
+  return COFFER_OK;
+}
+
+int32_t
+linux_sandbox_list (struct coffer_call *call, void *self,
+                    const struct coffer_sandbox_list_opts *opts)
+{
+  (void) opts;
+  return box_visit_all (self, call, 1);
+}
+
+int32_t
+linux_sandbox_extend (struct coffer_call *call, void *data,
+                      const char *sandbox, uint64_t ttl_ms,
+                      const struct coffer_sandbox_extend_opts *opts)
+{
+  struct init_extend body = { .size = sizeof body };
+  struct request request
+    = { .type = INIT_EXTEND, .body = &body, .size = sizeof body };
+  struct linux_provider *self = data;
+  auto_link struct link link;
+  struct reply reply;
+  int32_t code = box_reach (self, call, sandbox, &link);
+
+  (void) opts;
+  if (code != COFFER_OK)
+    return code;
+  if (ttl_ms == 0 || ttl_ms > UINT64_C (1000) * 86400 * 365 * 10)
+    return coffer_fail (call, COFFER_INVALID,
+                        "ttl_ms is 1 to ten years of milliseconds");
+  body.expires_ns = coffer_boottime_ns () + (int64_t) ttl_ms * 1000000;
+  if (link_ask (&link, &request, &reply, call) == -1)
+    return coffer_fail_errno (call, errno, "setting the sandbox's end");
+  return box_emit_info (call, &link, sandbox, -1);
+}

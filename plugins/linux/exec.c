@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands: what is asked of the init, and what its answers mean. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "linux.h"
+
+#define INLINE_MAX 48000        /* bytes of strings in the packet itself */
+
+static const struct coffer_exec_start_opts no_opts = { sizeof no_opts };
+
+/* ---- ids ---------------------------------------------------------------- */
+
+static void
+exec_name (char out[16], uint32_t exec)
+{
+  snprintf (out, 16, "e%" PRIu32, exec);
+}
+
+static int32_t
+exec_number (struct coffer_call *call, const char *name, uint32_t *out)
+{
+  unsigned long value = 0;
+  char *end = NULL;
+
+  if (name != NULL && name[0] == 'e' && name[1] >= '1' && name[1] <= '9') {
+    errno = 0;
+    value = strtoul (name + 1, &end, 10);
+    if (errno == 0 && *end == '\0' && value <= UINT32_MAX) {
+      *out = (uint32_t) value;
+      return COFFER_OK;
+    }
+  }
+  return coffer_fail (call, COFFER_NOT_FOUND, "no command has such an id");
+}
+
+static int32_t
+ask_failed (struct coffer_call *call, const char *exec)
+{
+  if (errno == ENOENT)
+    return fail_with (call, COFFER_NOT_FOUND, "command %.32s is not known",
+                      exec);
+  if (errno == ESRCH)
+    return fail_with (call, COFFER_CONFLICT, "command %.32s has ended", exec);
+  if (errno == ECONNRESET)
+    return coffer_fail (call, COFFER_NOT_FOUND, "the sandbox has ended");
+  return coffer_fail_errno (call, errno, "asking the sandbox's init");
+}
+
+/* One request about one command. */
+static int32_t
+command_ask (struct linux_provider *self, struct coffer_call *call,
+             const char *sandbox, const char *exec, uint16_t type,
+             struct init_command *body)
+{
+  struct request request
+    = { .type = type, .body = body, .size = sizeof *body };
+  auto_link struct link link = { .fd = -1 };
+  struct reply reply;
+  int32_t code;
+
+  body->size = sizeof *body;
+  code = exec_number (call, exec, &body->exec);
+  if (code == COFFER_OK)
+    code = box_reach (self, call, sandbox, &link);
+  if (code != COFFER_OK)
+    return code;
+  if (link_ask (&link, &request, &reply, call) == -1)
+    return ask_failed (call, exec);
+  coffer_fd_close (&reply.fd);
+  return COFFER_OK;
+}
+
+/* ---- start -------------------------------------------------------------- */
+
+static uint32_t
+strings_add (struct coffer_buffer *strings, const char *const *list)
+{
+  uint32_t n = 0;
+
+  for (; list != NULL && list[n] != NULL; n++)
+    coffer_buffer_add (strings, list[n], strlen (list[n]) + 1);
+  return n;
+}
+
+static int32_t
+start_check (struct coffer_call *call, const char *const *argv,
+             const char *cwd, int32_t in,
+             const struct coffer_exec_start_opts *opts)
+{
+  if (argv == NULL || argv[0] == NULL)
+    return coffer_fail (call, COFFER_INVALID, "argv: empty");
+  if (cwd != NULL && cwd[0] != '/')
+    return coffer_fail (call, COFFER_INVALID, "cwd: not absolute");
+  if (opts->warm != NULL)
+    return coffer_fail (call, COFFER_UNSUPPORTED, "warm: nothing is prepared");
+  if (opts->user != NULL && strcmp (opts->user, "user") != 0
+      && strcmp (opts->user, "1000") != 0)
+    return coffer_fail (call, COFFER_UNSUPPORTED,
+                        "user: there is one, user (1000)");
+  if (opts->tty && in < 0)
+    return coffer_fail (call, COFFER_INVALID, "tty: no terminal is given");
+  if (opts->rows > 4096 || opts->columns > 4096)
+    return coffer_fail (call, COFFER_INVALID, "rows and columns: up to 4096");
+  return COFFER_OK;
+}
+
+static void
+start_fill (struct init_exec *body, const struct coffer_exec_start_opts *opts,
+            const int32_t streams[3], struct request *request, int *fds)
+{
+  static const uint32_t flags[3] = { EXEC_IN, EXEC_OUT, EXEC_ERR };
+  int i;
+
+  body->size = sizeof *body;
+  body->flags |= (opts->tty ? EXEC_TTY : 0u)
+                 | (opts->background ? EXEC_BACKGROUND : 0u);
+  body->timeout_ns = opts->timeout_ms > UINT64_C (1) << 40
+    ? 0 : opts->timeout_ms * 1000000;
+  body->output_cap = opts->output_cap_bytes;
+  body->rows = opts->rows;
+  body->columns = opts->columns;
+  for (i = 0; i < 3; i++)
+    if (streams[i] >= 0 && (i == 0 || !opts->background)) {
+      body->flags |= flags[i];
+      fds[request->n_fds++] = streams[i];
+    }
+}
+
+static int32_t
+started_emit (struct coffer_call *call, const struct init_exit *started,
+              const char *const *argv)
+{
+  struct coffer_exec_info info = { sizeof info };
+  char name[16];
+
+  exec_name (name, started->exec);
+  info.exec = name;
+  info.state = started->flags & EXIT_RUNNING ? "running" : "exited";
+  info.started_ns = started->started_ns;
+  info.argv = argv;
+  info.background = (started->flags & EXIT_BACKGROUND) != 0;
+  return coffer_emit_exec_info (call, &info);
+}
+
+static int32_t
+start_failed (struct coffer_call *call)
+{
+  if (errno == EBUSY)
+    return coffer_fail (call, COFFER_CONFLICT,
+                        "this sandbox was made for one command in the "
+                        "foreground");
+  if (errno == EAGAIN)
+    return fail_with (call, COFFER_LIMIT, "at most %d commands at once",
+                      INIT_EXECS_MAX);
+  return ask_failed (call, "");
+}
+
+int32_t
+linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
+                  const char *const *argv, const char *const *env,
+                  const char *cwd, int32_t in, int32_t out, int32_t err,
+                  const struct coffer_exec_start_opts *opts)
+{
+  const int32_t streams[3] = { in, out, err };
+  coffer_autobuffer struct coffer_buffer strings = { 0 };
+  auto_link struct link link = { .fd = -1 };
+  coffer_autoclose int block = -1;
+  struct init_exec body = { 0 };
+  struct init_exit started;
+  struct reply reply;
+  int fds[4];
+  struct request request = { .type = INIT_EXEC, .body = &body,
+                             .size = sizeof body, .fds = fds };
+  int32_t code;
+
+  opts = opts ? opts : &no_opts;
+  code = start_check (call, argv, cwd, in, opts);
+  if (code != COFFER_OK)
+    return code;
+  body.argc = strings_add (&strings, argv);
+  body.envc = strings_add (&strings, env);
+  coffer_buffer_add (&strings, cwd ? cwd : "", (cwd ? strlen (cwd) : 0) + 1);
+  if (strings.failed || strings.size > INIT_BLOCK_MAX)
+    return coffer_fail (call, COFFER_LIMIT,
+                        "argv and env: 8 MiB together at most");
+  body.strings_size = (uint32_t) strings.size;
+  if (strings.size <= INLINE_MAX) {
+    request.more = strings.data;
+    request.more_size = strings.size;
+  } else {
+    block = coffer_memfd_sealed ("arguments", strings.data, strings.size);
+    if (block < 0)
+      return coffer_fail_errno (call, errno, "the arguments");
+    body.flags |= EXEC_BLOCK;
+    fds[request.n_fds++] = block;
+  }
+  start_fill (&body, opts, streams, &request, fds);
+  code = box_reach (self, call, sandbox, &link);
+  if (code != COFFER_OK)
+    return code;
+  if (link_ask (&link, &request, &reply, call) == -1
+      || reply_body (&reply, &started, sizeof started) == -1)
+    return start_failed (call);
+  return started_emit (call, &started, argv);
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+static const char *
+failure_text (const struct init_exit *exit, char *out, size_t size)
+{
+  static const char *const steps[]
+    = { "it was not started", "no process could be made",
+        "its streams could not be set up",
+        "its terminal could not be taken",
+        "its working folder could not be entered",
+        "the program could not be run" };
+  uint32_t step = exit->failure_step;
+
+  if (exit->flags & EXIT_LEFT)
+    return "what it left behind could not be ended, and the sandbox was";
+  if (exit->failure_errno == 0)
+    return NULL;
+  snprintf (out, size, "%s: %s",
+            steps[step < sizeof steps / sizeof steps[0] ? step : 0],
+            strerror (exit->failure_errno));
+  return out;
+}
+
+static int32_t
+exit_emit (struct linux_provider *self, struct coffer_call *call,
+           const char *sandbox, const struct init_exit *exit)
+{
+  struct coffer_exec_exit record = { sizeof record };
+  coffer_autostrings struct coffer_strings limits = { 0 };
+  coffer_autoclose int folder = -1;
+  struct cgroup_use use = { 0 };
+  char name[16], failure[256];
+
+  if (self->runtime >= 0)
+    folder = openat (self->runtime, sandbox,
+                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder >= 0)
+    cgroup_use (folder, &use);
+  exec_name (name, exit->exec);
+  record.exec = name;
+  record.code = exit->code;
+  record.signal = exit->signal;
+  record.timed_out = (exit->flags & EXIT_TIMED_OUT) != 0;
+  record.oom = use.oom_kills > 0;
+  if (record.oom)
+    coffer_strings_add (&limits, "memory");
+  if (use.pids_denied > 0)
+    coffer_strings_add (&limits, "pids");
+  if (record.timed_out)
+    coffer_strings_add (&limits, "timeout");
+  record.limits_hit = coffer_strings_view (&limits);
+  record.duration_us = exit->duration_us;
+  record.cpu_us = exit->cpu_us;
+  record.killed = exit->killed;
+  record.failure = failure_text (exit, failure, sizeof failure);
+  record.failure_errno = exit->failure_errno;
+  return coffer_emit_exec_exit (call, &record);
+}
+
+int32_t
+linux_exec_wait (struct coffer_call *call, void *self, const char *sandbox,
+                 const char *exec, const struct coffer_exec_wait_opts *opts)
+{
+  struct init_command body = { .size = sizeof body };
+  struct request request
+    = { .type = INIT_WAIT, .body = &body, .size = sizeof body };
+  auto_link struct link link = { .fd = -1 };
+  struct init_exit exit;
+  struct reply reply;
+  int32_t code = exec_number (call, exec, &body.exec);
+
+  (void) opts;
+  if (code == COFFER_OK)
+    code = box_reach (self, call, sandbox, &link);
+  if (code != COFFER_OK)
+    return code;
+  if (link_ask (&link, &request, &reply, call) == -1
+      || reply_body (&reply, &exit, sizeof exit) == -1)
+    return ask_failed (call, exec);
+  return exit_emit (self, call, sandbox, &exit);
+}
+
+int32_t
+linux_exec_list (struct coffer_call *call, void *self, const char *sandbox,
+                 const struct coffer_exec_list_opts *opts)
+{
+  struct request request = { .type = INIT_LIST };
+  auto_link struct link link = { .fd = -1 };
+  struct init_exit command;
+  struct reply reply;
+  int32_t code = box_reach (self, call, sandbox, &link);
+
+  (void) opts;
+  if (code != COFFER_OK)
+    return code;
+  if (link_send (&link, &request) == -1)
+    return ask_failed (call, "");
+  while (code == COFFER_OK) {
+    if (link_receive (&link, &reply, 0, call->deadline_ns, call->cancel_fd)
+          == -1)
+      return ask_failed (call, "");
+    coffer_fd_close (&reply.fd);
+    if (reply.header.type != INIT_COMMAND)
+      break;
+    if (reply_body (&reply, &command, sizeof command) == -1)
+      return ask_failed (call, "");
+    code = started_emit (call, &command, NULL);
+  }
+  return code;
+}
+
+/* ---- kept output -------------------------------------------------------- */
+
+static int32_t
+bytes_give (struct coffer_call *call, int out, const char *at, size_t size)
+{
+  ssize_t n;
+
+  while (size > 0) {
+    if (coffer_wait_fd (out, POLLOUT, call->deadline_ns, call->cancel_fd) <= 0)
+      return coffer_fail_errno (call, errno, "giving kept output on");
+    /* At most what poll promises: the descriptor may block. */
+    n = write (out, at, size < PIPE_BUF ? size : PIPE_BUF);
+    if (n < 0 && errno != EINTR && errno != EAGAIN)
+      return coffer_fail_errno (call, errno, "giving kept output on");
+    if (n > 0) {
+      at += n;
+      size -= (size_t) n;
+    }
+  }
+  return COFFER_OK;
+}
+
+/* What is kept beyond the offset, up to `bytes`, goes to `out`. */
+static int32_t
+kept_copy (struct coffer_call *call, int kept, uint64_t *offset,
+           uint64_t bytes, int out)
+{
+  char buffer[16384];
+  int32_t code = COFFER_OK;
+  size_t want;
+  ssize_t n;
+
+  while (code == COFFER_OK && *offset < bytes) {
+    want = bytes - *offset < sizeof buffer ? (size_t) (bytes - *offset)
+                                           : sizeof buffer;
+    n = pread (kept, buffer, want, (off_t) *offset);
+    if (n <= 0)
+      return coffer_fail_errno (call, n < 0 ? errno : EIO, "kept output");
+    *offset += (uint64_t) n;
+    if (out >= 0)
+      code = bytes_give (call, out, buffer, (size_t) n);
+  }
+  return code;
+}
+
+/* stream 0: waits for more than the offsets; 1, 2: its descriptor. */
+static int32_t
+spool_ask (struct coffer_call *call, struct link *link,
+           struct init_command *body, uint32_t stream, const char *exec,
+           struct init_spooled *spooled, int *fd)
+{
+  struct request request
+    = { .type = INIT_SPOOL, .body = body, .size = sizeof *body };
+  struct reply reply;
+
+  body->stream = stream;
+  if (link_ask (link, &request, &reply, call) == -1)
+    return errno == EINVAL
+      ? coffer_fail (call, COFFER_CONFLICT,
+                     "the command does not run in the background")
+      : ask_failed (call, exec);
+  if (fd != NULL)
+    *fd = reply.fd;
+  else
+    coffer_fd_close (&reply.fd);
+  if (reply_body (&reply, spooled, sizeof *spooled) == -1)
+    return ask_failed (call, exec);
+  return COFFER_OK;
+}
+
+int32_t
+linux_exec_attach (struct coffer_call *call, void *self, const char *sandbox,
+                   const char *exec, int32_t out, int32_t err,
+                   const struct coffer_exec_attach_opts *opts)
+{
+  struct init_command body = { .size = sizeof body };
+  struct init_spooled spooled = { 0 };
+  auto_link struct link link = { .fd = -1 };
+  coffer_autoclose int kept_out = -1, kept_err = -1;
+  int32_t code = exec_number (call, exec, &body.exec);
+
+  (void) opts;
+  if (code == COFFER_OK)
+    code = box_reach (self, call, sandbox, &link);
+  if (code == COFFER_OK)
+    code = spool_ask (call, &link, &body, 1, exec, &spooled, &kept_out);
+  if (code == COFFER_OK)
+    code = spool_ask (call, &link, &body, 2, exec, &spooled, &kept_err);
+  while (code == COFFER_OK) {
+    code = kept_copy (call, kept_out, &body.offsets[0], spooled.bytes[0], out);
+    if (code == COFFER_OK)
+      code = kept_copy (call, kept_err, &body.offsets[1], spooled.bytes[1],
+                        err);
+    if (code != COFFER_OK || spooled.ended)
+      break;
+    code = spool_ask (call, &link, &body, 0, exec, &spooled, NULL);
+  }
+  if (code == COFFER_OK && (spooled.dropped[0] || spooled.dropped[1]))
+    coffer_log (call, COFFER_LOG_WARNING,
+                "output beyond the cap was not kept");
+  return code;
+}
+
+/* ---- small requests ----------------------------------------------------- */
+
+int32_t
+linux_exec_signal (struct coffer_call *call, void *self, const char *sandbox,
+                   const char *exec, int32_t signal,
+                   const struct coffer_exec_signal_opts *opts)
+{
+  struct init_command body = { .signal = signal };
+
+  (void) opts;
+  if (signal < 1 || signal > 64)
+    return coffer_fail (call, COFFER_INVALID, "signal: 1 to 64");
+  return command_ask (self, call, sandbox, exec, INIT_SIGNAL, &body);
+}
+
+int32_t
+linux_exec_resize (struct coffer_call *call, void *self, const char *sandbox,
+                   const char *exec, uint32_t rows, uint32_t columns,
+                   const struct coffer_exec_resize_opts *opts)
+{
+  struct init_command body = { .rows = rows, .columns = columns };
+
+  (void) opts;
+  if (rows < 1 || rows > 4096 || columns < 1 || columns > 4096)
+    return coffer_fail (call, COFFER_INVALID, "rows and columns: 1 to 4096");
+  return command_ask (self, call, sandbox, exec, INIT_RESIZE, &body);
+}
+
+/* A pipe's end is its writer's to close, which is the host; a socket's reading
+ * side is shut here. */
+int32_t
+linux_exec_stdin_close (struct coffer_call *call, void *self,
+                        const char *sandbox, const char *exec,
+                        const struct coffer_exec_stdin_close_opts *opts)
+{
+  struct init_command body = { 0 };
+
+  (void) opts;
+  return command_ask (self, call, sandbox, exec, INIT_STDIN, &body);
+}

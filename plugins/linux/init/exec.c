@@ -1,0 +1,718 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands of a sandbox.
+ *
+ * A process is started with vfork's flags: the child runs in this memory until
+ * it has become the program, so that a failure is known at once, with the
+ * step.  In single mode the command is init's own child and everything else
+ * dies with it; otherwise each command has a monitor (monitor.c). */
+
+#include "init.h"
+
+#define CLONE_VM_ 0x100
+#define CLONE_VFORK_ 0x4000
+#define SIGCHLD_ 17
+#define SIGKILL_ 9
+#define WALL_ 0x40000000
+#define WNOHANG_ 1
+#define O_CLOEXEC_ 02000000
+#define O_NONBLOCK_ 04000
+#define TIOCSCTTY_ 0x540e
+#define TIOCSWINSZ_ 0x5414
+#define SPOOL_CAP 1048576
+#define SPOOL_CAP_MAX 67108864
+
+struct command commands[INIT_EXECS_MAX];
+static uint32_t last_id;
+static const char *sandbox_workdir = "/workspace";
+static const char *sandbox_env;         /* a run of strings */
+static uint32_t sandbox_env_count;
+static uint64_t reaped_us;      /* processor time of what has ended */
+static int draining;            /* single mode: waiting for the last to die */
+
+static const char *const base_env[] = {
+  "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  "HOME=/workspace", "USER=user", "LANG=C.UTF-8", "TMPDIR=/tmp",
+  "TERM=xterm-256color"
+};
+#define BASE_ENV 5              /* and TERM with a terminal */
+
+/* ---- a process ---------------------------------------------------------- */
+
+static int
+child_failed (struct start *start, uint32_t step, long error)
+{
+  start->step = step;
+  start->error = (int) -error;
+  return 127;
+}
+
+static long
+program_run (struct start *start)
+{
+  const char *name = start->argv[0], *path = NULL, *end;
+  char file[4096];
+  long r, kept = -ENOENT_;
+  size_t i, n;
+
+  for (i = 0; name[i] != '\0'; i++)
+    if (name[i] == '/')
+      return SYS (execve, name, start->argv, start->envp);
+  if (name[0] == '\0')
+    return -ENOENT_;
+  for (i = 0; start->envp[i] != NULL; i++)
+    if (text_starts (start->envp[i], "PATH="))
+      path = start->envp[i] + 5;
+  if (path == NULL)
+    path = base_env[0] + 5;
+  for (; *path != '\0'; path = *end == ':' ? end + 1 : end) {
+    for (end = path; *end != '\0' && *end != ':'; end++)
+      ;
+    n = (size_t) (end - path);
+    if (n == 0 || n + 1 + strlen (name) + 1 > sizeof file)
+      continue;
+    memcpy (file, path, n);
+    text_join (file + n, sizeof file - n, "/", name, NULL);
+    r = SYS (execve, file, start->argv, start->envp);
+    if (r != -ENOENT_ && r != -ENOTDIR_ && r != -EACCES_)
+      return r;
+    if (r == -EACCES_)
+      kept = r;
+  }
+  return kept;
+}
+
+static int
+child_main (void *data)
+{
+  struct start *start = data;
+  const int from[3] = { start->in, start->out, start->err };
+  uint16_t size[4] = { (uint16_t) start->rows, (uint16_t) start->columns,
+                       0, 0 };
+  uint64_t none = 0;
+  long r;
+  int i;
+
+  SYS (setsid);
+  for (i = 0; i < 3; i++) {
+    r = SYS (dup3, from[i] >= 0 ? from[i] : null_fd, i, 0);
+    if (r < 0)
+      return child_failed (start, STEP_STREAMS, r);
+  }
+  r = SYS (close_range, 3, ~0u, 0);
+  if (r < 0)
+    return child_failed (start, STEP_STREAMS, r);
+  if (start->tty) {
+    r = SYS (ioctl, 0, TIOCSCTTY_, 0);
+    if (r >= 0 && start->rows != 0)
+      r = SYS (ioctl, 0, TIOCSWINSZ_, size);
+    if (r < 0)
+      return child_failed (start, STEP_TERMINAL, r);
+  }
+  r = SYS (chdir, start->cwd);
+  if (r < 0)
+    return child_failed (start, STEP_CWD, r);
+  SYS (rt_sigprocmask, 2, &none, 0, 8);
+  return child_failed (start, STEP_PROGRAM, program_run (start));
+}
+
+int
+process_start (struct start *start)
+{
+  static char stack[32768] __attribute__ ((aligned (16)));
+  long pid;
+
+  start->error = 0;
+  start->step = STEP_NONE;
+  pid = sys_clone_run (CLONE_VM_ | CLONE_VFORK_ | SIGCHLD_,
+                       stack + sizeof stack, child_main, start);
+  if (pid < 0) {
+    start->step = STEP_FORK;
+    start->error = (int) -pid;
+    return 0;
+  }
+  return (int) pid;
+}
+
+void
+exit_from_status (struct init_exit *exit, int status)
+{
+  int signal = status & 0x7f;
+
+  exit->signal = signal;
+  exit->code = signal != 0 ? -1 : (status >> 8) & 0xff;
+}
+
+uint64_t
+rusage_us (const struct sys_rusage *usage)
+{
+  return (uint64_t) (usage->user.s + usage->system.s) * 1000000
+         + (uint64_t) (usage->user.us + usage->system.us);
+}
+
+/* ---- a request ---------------------------------------------------------- */
+
+/* The strings of one request. */
+struct block {
+  const char *bytes;
+  size_t size;
+  void *mapped;
+  size_t mapped_size;
+  const char **vector;
+  size_t vector_size;
+  uint32_t argc, envc;
+  const char *cwd;
+};
+
+static void *
+memory_map (size_t size, int fd)
+{
+  long r = SYS (mmap, 0, size, fd < 0 ? 3 : 1, fd < 0 ? 0x22 : 2, fd, 0);
+
+  return r < 0 && r > -4096 ? NULL : (void *) r;
+}
+
+static void
+block_free (struct block *block)
+{
+  if (block->mapped != NULL)
+    SYS (munmap, block->mapped, block->mapped_size);
+  if (block->vector != NULL)
+    SYS (munmap, block->vector, block->vector_size);
+}
+
+static int
+block_find (struct block *block, const struct packet *packet,
+            const struct init_exec *body, const char *rest)
+{
+  const char *end = (const char *) packet->header + packet->size;
+
+  block->size = body->strings_size;
+  if (block->size > INIT_BLOCK_MAX)
+    return -E2BIG_;
+  if (body->flags & EXEC_BLOCK) {
+    if (packet->n_fds == 0 || block->size == 0)
+      return -EPROTO_;
+    block->mapped_size = block->size;
+    block->mapped = memory_map (block->size, packet->fds[0]);
+    if (block->mapped == NULL)
+      return -ENOMEM_;
+    block->bytes = block->mapped;
+  } else {
+    if (block->size != (size_t) (end - rest))
+      return -EPROTO_;
+    block->bytes = rest;
+  }
+  return block->size > 0 && block->bytes[block->size - 1] == '\0' ? 0
+                                                                  : -EPROTO_;
+}
+
+static int
+name_same (const char *a, const char *b)
+{
+  for (; *a == *b; a++, b++)
+    if (*a == '=' || *a == '\0')
+      return 1;
+  return 0;
+}
+
+/* Adds a variable unless a later one of that name is there already. */
+static size_t
+env_add (const char **out, size_t n, const char *variable)
+{
+  size_t i;
+
+  for (i = 0; i < n; i++)
+    if (name_same (out[i], variable))
+      return n;
+  out[n] = variable;
+  return n + 1;
+}
+
+/* The request's variables over the sandbox's over the base. */
+static void
+env_build (const char **out, const char **own, uint32_t n_own, int tty)
+{
+  const char **all = out, *at = sandbox_env;
+  size_t n = 0, i, first = 0;
+
+  for (i = n_own; i > 0; i--)
+    n = env_add (all, n, own[i - 1]);
+  /* The sandbox's own were made unique by the provider. */
+  for (i = 0; i < sandbox_env_count; i++, at += strlen (at) + 1)
+    n = env_add (all, n, at);
+  for (i = first; i < (size_t) (tty ? BASE_ENV + 1 : BASE_ENV); i++)
+    n = env_add (all, n, base_env[i]);
+  all[n] = NULL;
+}
+
+/* argv and envp of the request, in one mapping. */
+static int
+block_split (struct block *block, const struct init_exec *body)
+{
+  const char *at = block->bytes, *end = at + block->size;
+  size_t total = (size_t) body->argc + body->envc + 1, i, own;
+  const char **vector;
+
+  if (body->argc == 0 || total > block->size)
+    return -EINVAL_;
+  own = total + 1;              /* the request's, then the built environment */
+  block->vector_size
+    = (own + body->envc + sandbox_env_count + BASE_ENV + 2) * sizeof *vector;
+  vector = memory_map (block->vector_size, -1);
+  if (vector == NULL)
+    return -ENOMEM_;
+  block->vector = vector;
+  for (i = 0; i < total; i++) {
+    if (at >= end)
+      return -EPROTO_;
+    /* argv, its NULL, the variables; the working folder is the last. */
+    vector[i < body->argc ? i : i + 1] = at;
+    at += strlen (at) + 1;
+  }
+  if (at != end)
+    return -EPROTO_;
+  block->cwd = vector[total];
+  block->argc = body->argc;
+  block->envc = body->envc;
+  env_build (vector + own, vector + body->argc + 1, body->envc,
+             (body->flags & EXEC_TTY) != 0);
+  return 0;
+}
+
+static int
+start_fill (struct start *start, const struct block *block,
+            const struct init_exec *body, const struct packet *packet)
+{
+  size_t next = body->flags & EXEC_BLOCK ? 1 : 0;
+  int *const streams[3] = { &start->in, &start->out, &start->err };
+  const uint32_t flags[3] = { EXEC_IN, EXEC_OUT, EXEC_ERR };
+  int i;
+
+  memset (start, 0, sizeof *start);
+  for (i = 0; i < 3; i++) {
+    *streams[i] = -1;
+    if (!(body->flags & flags[i]))
+      continue;
+    if (next >= packet->n_fds)
+      return -EPROTO_;
+    *streams[i] = packet->fds[next++];
+  }
+  start->argv = block->vector;
+  start->envp = block->vector + block->argc + block->envc + 2;
+  start->cwd = block->cwd[0] != '\0' ? block->cwd : sandbox_workdir;
+  start->tty = (body->flags & EXEC_TTY) != 0;
+  start->rows = body->rows;
+  start->columns = body->columns;
+  if (start->tty) {
+    if (start->in < 0)
+      return -EINVAL_;
+    if (start->err < 0)
+      start->err = start->out >= 0 ? start->out : start->in;
+    if (start->out < 0)
+      start->out = start->in;
+  }
+  return 0;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+struct command *
+command_find (uint32_t id)
+{
+  size_t i;
+
+  for (i = 0; id != 0 && i < INIT_EXECS_MAX; i++)
+    if (commands[i].id == id)
+      return &commands[i];
+  return NULL;
+}
+
+static void
+command_forget (struct command *command)
+{
+  fd_close (command->notify);
+  fd_close (command->tty);
+  fd_close (command->input);
+  fd_close (command->spool[0]);
+  fd_close (command->spool[1]);
+  memset (command, 0, sizeof *command);
+}
+
+/* A free place, or that of the one that ended longest ago. */
+static struct command *
+command_new (void)
+{
+  struct command *found = NULL, *c;
+
+  for (c = commands; c < commands + INIT_EXECS_MAX; c++) {
+    if (c->id == 0) {
+      found = c;
+      break;
+    }
+    if (c->ended && c->monitor == 0 && (found == NULL || c->id < found->id))
+      found = c;
+  }
+  if (found == NULL)
+    return NULL;
+  if (found->id != 0)
+    command_forget (found);
+  found->id = ++last_id;
+  found->notify = found->tty = found->input = -1;
+  found->spool[0] = found->spool[1] = -1;
+  found->starter = -1;
+  found->begun_ns = clock_ns (1);
+  found->exit.size = sizeof found->exit;
+  found->exit.exec = found->id;
+  found->exit.flags = EXIT_RUNNING;
+  found->exit.started_ns = clock_ns (0);
+  return found;
+}
+
+static void
+command_end (struct command *command)
+{
+  command->pid = 0;
+  command->ended = 1;
+  command->exit.flags &= ~(uint32_t) EXIT_RUNNING;
+  fd_close (command->tty);
+  fd_close (command->input);
+  command->tty = command->input = -1;
+  tell_exit (command);
+}
+
+static void
+command_failed (struct command *command, const struct start *start)
+{
+  command->exit.code = -1;
+  command->exit.failure_errno = start->error;
+  command->exit.failure_step = start->step;
+  command->exit.duration_us
+    = (uint64_t) (clock_ns (1) - command->begun_ns) / 1000;
+}
+
+/* ---- starting ----------------------------------------------------------- */
+
+static void
+single_start (struct command *command, struct start *start)
+{
+  int pid = process_start (start);
+
+  if (start->error != 0) {
+    if (pid > 0)
+      SYS (wait4, pid, 0, WALL_, 0);
+    command_failed (command, start);
+    tell_started (command);
+    command_end (command);
+    return;
+  }
+  command->pid = pid;
+  tell_started (command);
+}
+
+/* Kept output: the command writes into pipes, its monitor from there into
+ * files in memory that init can hand to whoever asks. */
+static int
+spool_make (struct command *command, struct start *start, int pipes[2])
+{
+  int ends[2], i;
+  long r;
+
+  for (i = 0; i < 2; i++) {
+    r = SYS (memfd_create, "output", 1);
+    if (r < 0)
+      return (int) r;
+    command->spool[i] = (int) r;
+    r = SYS (pipe2, ends, O_CLOEXEC_);
+    if (r < 0)
+      return (int) r;
+    pipes[i] = ends[0];
+    *(i == 0 ? &start->out : &start->err) = ends[1];
+  }
+  return 0;
+}
+
+static int
+monitored_start (struct command *command, struct start *start, int background,
+                 uint64_t cap)
+{
+  int notify[2], pipes[2] = { -1, -1 }, i;
+  long r = SYS (pipe2, notify, O_CLOEXEC_ | O_NONBLOCK_);
+
+  if (r < 0)
+    return (int) r;
+  command->notify = notify[0];
+  if (background)
+    r = spool_make (command, start, pipes);
+  if (r >= 0)
+    r = SYS (clone, SIGCHLD_, 0, 0, 0, 0);
+  if (r == 0)
+    monitor_run (start, notify[1], command->deadline_ns, pipes,
+                 command->spool, cap);
+  fd_close (notify[1]);
+  for (i = 0; i < 2; i++)
+    fd_close (pipes[i]);
+  if (background) {
+    fd_close (start->out);
+    fd_close (start->err);
+  }
+  if (r < 0)
+    return (int) r;
+  command->monitor = (int) r;
+  return 0;
+}
+
+static int
+command_start (struct command *command, struct start *start,
+               const struct init_exec *body)
+{
+  uint64_t cap = body->output_cap ? body->output_cap : SPOOL_CAP;
+
+  if (body->timeout_ns > 0 && body->timeout_ns < (uint64_t) 1 << 61)
+    command->deadline_ns = command->begun_ns + (int64_t) body->timeout_ns;
+  if (start->tty)
+    command->tty = (int) SYS (fcntl, start->in, 1030, 3);
+  else if (start->in >= 0)
+    command->input = (int) SYS (fcntl, start->in, 1030, 3);
+  if (single_mode) {
+    single_start (command, start);
+    return 0;
+  }
+  if (body->flags & EXEC_BACKGROUND)
+    command->exit.flags |= EXIT_BACKGROUND;
+  return monitored_start (command, start,
+                          (body->flags & EXEC_BACKGROUND) != 0,
+                          cap < SPOOL_CAP_MAX ? cap : SPOOL_CAP_MAX);
+}
+
+int
+exec_start (struct packet *packet, int starter, struct command **out)
+{
+  struct block block;
+  struct init_exec body;
+  struct start start;
+  struct command *command = NULL;
+  const char *rest = packet_body (packet, &body, sizeof body);
+  int r;
+
+  if (rest == NULL)
+    return -EPROTO_;
+  if (single_mode && (last_id != 0 || (body.flags & EXEC_BACKGROUND)))
+    return -EBUSY_;
+  memset (&block, 0, sizeof block);
+  r = block_find (&block, packet, &body, rest);
+  if (r == 0)
+    r = block_split (&block, &body);
+  if (r == 0)
+    r = start_fill (&start, &block, &body, packet);
+  if (r == 0 && (command = command_new ()) == NULL)
+    r = -EAGAIN_;
+  if (r == 0) {
+    command->starter = starter;
+    command->starter_serial = packet->header->serial;
+    *out = command;
+    r = command_start (command, &start, &body);
+    if (r < 0)
+      command_forget (command);
+  }
+  block_free (&block);
+  return r;
+}
+
+void
+exec_prepare (const struct plan *plan)
+{
+  const char *workdir = packet_string (plan->packet, plan->body.workdir);
+  const char *env = packet_string (plan->packet, plan->body.env), *at;
+  uint32_t i;
+  char *copy;
+  size_t size;
+
+  if (workdir == NULL || (plan->body.n_env > 0 && env == NULL))
+    setup_fail ("environment", -EPROTO_);
+  at = env;
+  for (i = 0; i < plan->body.n_env; i++) {
+    if (packet_string (plan->packet,
+                       (uint32_t) (at - (const char *) plan->packet->header))
+        == NULL)
+      setup_fail ("environment", -EPROTO_);
+    at += strlen (at) + 1;
+  }
+  size = (plan->body.n_env ? (size_t) (at - env) : 0) + strlen (workdir) + 1;
+  copy = memory_map (size, -1);
+  if (copy == NULL)
+    setup_fail ("environment", -ENOMEM_);
+  memcpy (copy, workdir, strlen (workdir) + 1);
+  sandbox_workdir = copy;
+  sandbox_env = copy + strlen (workdir) + 1;
+  if (plan->body.n_env)
+    memcpy (copy + strlen (workdir) + 1, env, (size_t) (at - env));
+  sandbox_env_count = plan->body.n_env;
+}
+
+/* ---- their end ---------------------------------------------------------- */
+
+static struct command *
+command_of (int pid)
+{
+  size_t i;
+
+  for (i = 0; i < INIT_EXECS_MAX; i++)
+    if (commands[i].id != 0
+        && (commands[i].pid == pid || commands[i].monitor == pid))
+      return &commands[i];
+  return NULL;
+}
+
+/* A monitor is gone.  Without having said how its command ended, what the
+ * command left can no longer be told from the rest. */
+static void
+monitor_ended (struct command *command)
+{
+  struct sys_pollfd poll = { command->notify, 1, 1 };
+
+  exec_ready (&poll, 1);
+  command->monitor = 0;
+  fd_close (command->notify);
+  command->notify = -1;
+  if (command->ended)
+    return;
+  command->exit.flags |= EXIT_LEFT;
+  command->exit.code = -1;
+  command->exit.signal = SIGKILL_;
+  command_end (command);
+  init_exit_now (1);
+}
+
+static void
+single_ended (struct command *command, int status)
+{
+  exit_from_status (&command->exit, status);
+  command->exit.duration_us
+    = (uint64_t) (clock_ns (1) - command->begun_ns) / 1000;
+  command->deadline_ns = 0;
+  command->pid = -1;
+  draining = 1;
+  SYS (kill, -1, SIGKILL_);
+}
+
+void
+exec_reap (void)
+{
+  struct command *command;
+  struct sys_rusage usage;
+  int status;
+  long pid;
+
+  while ((pid = SYS (wait4, -1, &status, WNOHANG_ | WALL_, &usage)) > 0) {
+    reaped_us += rusage_us (&usage);
+    command = command_of ((int) pid);
+    if (command == NULL) {
+      if (draining)
+        commands[0].exit.killed++;
+    } else if (single_mode)
+      single_ended (command, status);
+    else
+      monitor_ended (command);
+  }
+  if (draining && pid == -ECHILD_) {
+    draining = 0;
+    commands[0].exit.cpu_us = reaped_us;
+    command_end (&commands[0]);
+  }
+}
+
+size_t
+exec_watch (struct sys_pollfd *polls)
+{
+  size_t i, n = 0;
+
+  for (i = 0; i < INIT_EXECS_MAX; i++)
+    if (commands[i].id != 0 && commands[i].notify >= 0) {
+      polls[n].fd = commands[i].notify;
+      polls[n].events = 1;
+      polls[n++].revents = 0;
+    }
+  return n;
+}
+
+static void
+notice_take (struct command *command, const struct notice *notice)
+{
+  int i;
+
+  for (i = 0; i < 2; i++) {
+    command->kept[i] = notice->kept[i];
+    command->dropped[i] = notice->dropped[i];
+  }
+  if (command->starter >= 0) {
+    command->pid = notice->pid;
+    command->exit.failure_errno = notice->exit.failure_errno;
+    tell_started (command);
+    command->starter = -1;
+  }
+  if ((notice->flags & 2) && !command->ended) {
+    uint32_t flags = command->exit.flags & EXIT_BACKGROUND;
+    int64_t started = command->exit.started_ns;
+
+    command->exit = notice->exit;
+    command->exit.exec = command->id;
+    command->exit.flags |= flags;
+    command->exit.started_ns = started;
+    command_end (command);
+    if (command->exit.flags & EXIT_LEFT)
+      init_exit_now (1);
+  }
+  tell_spool (command);
+}
+
+void
+exec_ready (const struct sys_pollfd *polls, size_t n)
+{
+  struct notice notice;
+  size_t i, k;
+
+  for (i = 0; i < n; i++) {
+    if (polls[i].revents == 0 || polls[i].fd < 0)
+      continue;
+    for (k = 0; k < INIT_EXECS_MAX; k++)
+      if (commands[k].id != 0 && commands[k].notify == polls[i].fd)
+        break;
+    if (k == INIT_EXECS_MAX)
+      continue;
+    while (commands[k].notify >= 0
+           && SYS (read, polls[i].fd, &notice, sizeof notice)
+                == (long) sizeof notice)
+      notice_take (&commands[k], &notice);
+    if (polls[i].revents & 0x10 /* HUP: SIGCHLD says the rest */) {
+      fd_close (commands[k].notify);
+      commands[k].notify = -1;
+    }
+  }
+}
+
+int64_t
+exec_next_ns (void)
+{
+  int64_t left;
+
+  if (!single_mode || commands[0].id == 0 || commands[0].deadline_ns == 0)
+    return -1;
+  left = commands[0].deadline_ns - clock_ns (1);
+  return left > 0 ? left : 0;
+}
+
+void
+exec_timeouts (void)
+{
+  if (exec_next_ns () != 0)
+    return;
+  commands[0].deadline_ns = 0;
+  commands[0].exit.flags |= EXIT_TIMED_OUT;
+  SYS (kill, -1, SIGKILL_);
+}
+
+uint64_t
+exec_cpu_us (void)
+{
+  return reaped_us;
+}

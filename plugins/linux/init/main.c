@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first process of a sandbox: it makes the sandbox as the plan says, gives
+ * up every right, and then serves requests until its time has come. */
+
+#include "init.h"
+
+#define CONNECTIONS_MAX 64
+#define O_RDWR_ 2
+#define O_CLOEXEC_ 02000000
+#define O_NONBLOCK_ 04000
+#define O_PATH_ 010000000
+#define SIGCHLD_ 17
+#define POLLIN_ 1
+#define FACTS_SIZE 16384
+
+int null_fd = -1;
+int signal_fd = -1;
+int single_mode;
+
+struct connection {
+  int fd;                       /* -1: free */
+  uint32_t waits;               /* for the end of this command */
+  uint32_t wait_serial;
+  uint32_t spools;              /* for output of this one */
+  uint32_t spool_serial;
+  struct init_command spool;
+};
+
+static struct connection connections[CONNECTIONS_MAX];
+static int control_fd = -1;     /* of the maker */
+static int lifeline_fd = -1, listener_fd = -1, timer_fd = -1;
+static int durable;
+static struct init_state state;
+static char facts_text[FACTS_SIZE];
+static struct facts facts = { facts_text, 0, FACTS_SIZE, 0 };
+static struct init_ready ready;
+
+/* ---- set-up ------------------------------------------------------------- */
+
+static uint32_t plan_serial;
+
+void
+setup_fail (const char *step, long error)
+{
+  struct init_failed body = { sizeof body, 0 };
+
+  packet_send (control_fd, INIT_FAILED, plan_serial, (int) -error, &body,
+               sizeof body, step, strlen (step) + 1, -1);
+  init_exit_now (1);
+}
+
+long
+must (const char *step, long ret)
+{
+  if (ret < 0)
+    setup_fail (step, ret);
+  return ret;
+}
+
+static void
+signals_prepare (void)
+{
+  uint64_t action[4] = { 0, 0, 0, 0 }, mask = (uint64_t) 1 << (SIGCHLD_ - 1);
+  int i;
+
+  /* A caller's ignored signals are not the payload's. */
+  for (i = 1; i <= 64; i++)
+    SYS (rt_sigaction, i, action, 0, 8);
+  must ("signals", SYS (rt_sigprocmask, 2, &mask, 0, 8));
+  signal_fd = (int) must ("signalfd", SYS (signalfd4, -1, &mask, 8,
+                                           O_CLOEXEC_ | O_NONBLOCK_));
+}
+
+static void
+timer_set (int64_t expires_ns)
+{
+  struct sys_timespec times[2]
+    = { { 0, 0 }, { expires_ns / 1000000000, expires_ns % 1000000000 } };
+
+  SYS (timerfd_settime, timer_fd, 1 /* absolute */, times, 0);
+  state.expires_ns = expires_ns;
+}
+
+static void
+namespaces_note (void)
+{
+  static const char *const names[7]
+    = { "user", "mnt", "pid", "net", "ipc", "uts", "cgroup" };
+  struct {
+    uint32_t head[8];
+    uint64_t ino;
+    uint64_t rest[40];
+  } st;
+  char path[32];
+  int i;
+
+  for (i = 0; i < 7; i++) {
+    text_join (path, sizeof path, "/proc/self/ns/", names[i], NULL);
+    must (path, SYS (statx, -100, path, 0, 0x100, &st));
+    ready.ns_inodes[i] = st.ino;
+  }
+}
+
+static void
+plan_read (struct packet *packet, struct plan *plan)
+{
+  size_t next = 0;
+  const char *rest = packet_body (packet, &plan->body, sizeof plan->body);
+
+  plan->packet = packet;
+  plan->lifeline = plan->listener = -1;
+  if (packet->header->type != INIT_PLAN || rest == NULL
+      || plan->body.size != sizeof plan->body
+      || plan->body.mounts > INIT_FDS_MAX
+      || rest + plan->body.mounts * sizeof (struct init_mount)
+           > (const char *) packet->header + packet->size)
+    setup_fail ("plan", -EPROTO_);
+  plan_serial = packet->header->serial;
+  if ((plan->body.flags & PLAN_LIFELINE) && next < packet->n_fds)
+    plan->lifeline = packet->fds[next++];
+  if ((plan->body.flags & PLAN_LISTENER) && next < packet->n_fds)
+    plan->listener = packet->fds[next++];
+  plan->first_mount_fd = next;
+  plan->hostname = packet_string (packet, plan->body.hostname);
+  if (plan->hostname == NULL)
+    setup_fail ("plan", -EPROTO_);
+}
+
+static void
+ready_send (int fd, uint32_t serial)
+{
+  packet_send (fd, INIT_READY, serial, 0, &ready, sizeof ready, facts.text,
+               facts.size, -1);
+}
+
+static void
+descriptors_settle (void)
+{
+  int i;
+
+  null_fd = (int) must ("/dev/null", SYS (openat, -100, "/dev/null",
+                                          O_RDWR_ | O_CLOEXEC_));
+  for (i = 0; i < 3; i++)
+    must ("/dev/null", SYS (dup3, null_fd, i, O_CLOEXEC_));
+}
+
+static void
+sandbox_make (struct packet *packet)
+{
+  struct plan plan;
+
+  plan_read (packet, &plan);
+  durable = (plan.body.flags & PLAN_DURABLE) != 0;
+  single_mode = (plan.body.flags & PLAN_SINGLE) != 0;
+  lifeline_fd = plan.lifeline;
+  listener_fd = plan.listener;
+  signals_prepare ();
+  setup_all (&plan);
+  descriptors_settle ();
+  if (listener_fd >= 0)
+    must ("listen", SYS (listen, listener_fd, 16));
+  timer_fd = (int) must ("timer", SYS (timerfd_create, 7 /* boottime */,
+                                       O_CLOEXEC_ | O_NONBLOCK_));
+  exec_prepare (&plan);
+  namespaces_note ();
+  confine_all (&plan, &facts);
+  state.size = sizeof state;
+  state.created_ns = clock_ns (0);
+  if (plan.body.expires_ns != 0)
+    timer_set (plan.body.expires_ns);
+  ready.size = sizeof ready;
+  ready.count = facts.count;
+  ready_send (control_fd, plan_serial);
+}
+
+/* ---- connections -------------------------------------------------------- */
+
+static void
+connection_close (struct connection *connection)
+{
+  int was_control = connection->fd == control_fd;
+
+  fd_close (connection->fd);
+  memset (connection, 0, sizeof *connection);
+  connection->fd = -1;
+  if (was_control) {
+    control_fd = -1;
+    if (!durable)
+      init_exit_now (0);
+  }
+}
+
+static void
+hello_send (int fd)
+{
+  struct init_hello hello = { sizeof hello, INIT_PROTOCOL, 0 };
+
+  packet_send (fd, INIT_HELLO, 0, 0, &hello, sizeof hello, 0, 0, -1);
+}
+
+static void
+connection_add (int fd)
+{
+  size_t i;
+
+  for (i = 0; i < CONNECTIONS_MAX; i++)
+    if (connections[i].fd < 0) {
+      connections[i].fd = fd;
+      return;
+    }
+  fd_close (fd);
+}
+
+static void
+listener_accept (void)
+{
+  long fd = SYS (accept4, listener_fd, 0, 0, O_CLOEXEC_ | O_NONBLOCK_);
+
+  if (fd < 0)
+    return;
+  hello_send ((int) fd);
+  connection_add ((int) fd);
+}
+
+static void
+reply_done (int fd, uint32_t serial, int error, int attach)
+{
+  packet_send (fd, INIT_DONE, serial, error, 0, 0, 0, 0, attach);
+}
+
+/* ---- about commands ----------------------------------------------------- */
+
+void
+tell_started (struct command *command)
+{
+  if (command->starter >= 0)
+    packet_send (command->starter, INIT_STARTED, command->starter_serial, 0,
+                 &command->exit, sizeof command->exit, 0, 0, -1);
+  command->starter = -1;
+}
+
+void
+tell_exit (struct command *command)
+{
+  size_t i;
+
+  for (i = 0; i < CONNECTIONS_MAX; i++)
+    if (connections[i].fd >= 0 && connections[i].waits == command->id) {
+      packet_send (connections[i].fd, INIT_EXIT, connections[i].wait_serial,
+                   0, &command->exit, sizeof command->exit, 0, 0, -1);
+      connections[i].waits = 0;
+    }
+}
+
+static int
+spool_grown (const struct command *command, const struct init_command *asked)
+{
+  return command->ended || command->kept[0] > asked->offsets[0]
+         || command->kept[1] > asked->offsets[1];
+}
+
+static void
+spool_answer (struct connection *connection, struct command *command)
+{
+  struct init_spooled body = { sizeof body, (uint32_t) command->ended,
+                               { command->kept[0], command->kept[1] },
+                               { command->dropped[0], command->dropped[1] } };
+  uint32_t stream = connection->spool.stream;
+
+  packet_send (connection->fd, INIT_SPOOLED, connection->spool_serial, 0,
+               &body, sizeof body, 0, 0,
+               stream == 0 ? -1 : command->spool[stream == 2]);
+  connection->spools = 0;
+}
+
+void
+tell_spool (struct command *command)
+{
+  struct connection *c;
+
+  for (c = connections; c < connections + CONNECTIONS_MAX; c++)
+    if (c->fd >= 0 && c->spools == command->id
+        && spool_grown (command, &c->spool))
+      spool_answer (c, command);
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
+static void
+request_exec (struct connection *connection, struct packet *packet)
+{
+  struct command *command;
+  int r = exec_start (packet, connection->fd, &command);
+
+  if (r < 0)
+    packet_send (connection->fd, INIT_STARTED, packet->header->serial, -r, 0,
+                 0, 0, 0, -1);
+}
+
+static void
+request_wait (struct connection *connection, struct command *command,
+              uint32_t serial)
+{
+  connection->waits = command->id;
+  connection->wait_serial = serial;
+  if (command->ended)
+    tell_exit (command);
+}
+
+static void
+request_spool (struct connection *connection, struct command *command,
+               const struct init_command *body, uint32_t serial)
+{
+  if (command->spool[0] < 0) {
+    packet_send (connection->fd, INIT_SPOOLED, serial, EINVAL_, 0, 0, 0, 0,
+                 -1);
+    return;
+  }
+  connection->spools = command->id;
+  connection->spool_serial = serial;
+  connection->spool = *body;
+  if (body->stream != 0 || spool_grown (command, body))
+    spool_answer (connection, command);
+}
+
+static long
+command_act (struct command *command, const struct init_command *body,
+             uint16_t type)
+{
+  uint16_t size[4] = { (uint16_t) body->rows, (uint16_t) body->columns, 0,
+                       0 };
+
+  switch (type) {
+  case INIT_SIGNAL:
+    if (command->pid <= 0)
+      return -ESRCH_;
+    /* It leads a session and a group of its own. */
+    return SYS (kill, -command->pid, body->signal);
+  case INIT_RESIZE:
+    if (command->tty < 0)
+      return -EINVAL_;
+    return SYS (ioctl, command->tty, 0x5414 /* TIOCSWINSZ */, size);
+  default:                      /* INIT_STDIN */
+    if (command->ended)
+      return -ESRCH_;
+    /* The end of a pipe is its writer's to close. */
+    if (command->input >= 0)
+      SYS (shutdown, command->input, 0);
+    return 0;
+  }
+}
+
+static void
+request_command (struct connection *connection, struct packet *packet)
+{
+  struct init_command body;
+  uint16_t type = packet->header->type;
+  uint32_t serial = packet->header->serial;
+  struct command *command;
+  long r;
+
+  if (packet_body (packet, &body, sizeof body) == NULL
+      || (command = command_find (body.exec)) == NULL) {
+    packet_send (connection->fd,
+                 type == INIT_WAIT ? INIT_EXIT
+                 : type == INIT_SPOOL ? INIT_SPOOLED : INIT_DONE,
+                 serial, ENOENT_, 0, 0, 0, 0, -1);
+    return;
+  }
+  if (type == INIT_WAIT)
+    request_wait (connection, command, serial);
+  else if (type == INIT_SPOOL)
+    request_spool (connection, command, &body, serial);
+  else {
+    r = command_act (command, &body, type);
+    reply_done (connection->fd, serial, r < 0 ? (int) -r : 0, -1);
+  }
+}
+
+static void
+request_list (struct connection *connection, uint32_t serial)
+{
+  size_t i;
+
+  for (i = 0; i < INIT_EXECS_MAX; i++)
+    if (commands[i].id != 0)
+      packet_send (connection->fd, INIT_COMMAND, serial, 0, &commands[i].exit,
+                   sizeof commands[i].exit, 0, 0, -1);
+  reply_done (connection->fd, serial, 0, -1);
+}
+
+static void
+request_root (struct connection *connection, uint32_t serial)
+{
+  long fd = SYS (openat, -100, "/", O_PATH_ | O_CLOEXEC_);
+
+  reply_done (connection->fd, serial, fd < 0 ? (int) -fd : 0, (int) fd);
+  fd_close ((int) fd);
+}
+
+/* Pages and processor time of every process here. */
+static void
+usage_read (void)
+{
+  static char entries[32768], text[1024];
+  int proc = (int) SYS (openat, -100, "/proc", O_CLOEXEC_), fd, field;
+  uint64_t ticks = 0, pages = 0, value;
+  char path[300];
+  const char *at;
+  uint16_t length;
+  long n, i, size;
+
+  state.processes = 0;
+  state.running = 0;
+  while ((n = SYS (getdents64, proc, entries, sizeof entries)) > 0)
+    for (i = 0; i < n; i += length) {
+      memcpy (&length, entries + i + 16, sizeof length);
+      if (entries[i + 19] < '1' || entries[i + 19] > '9')
+        continue;
+      text_join (path, sizeof path, entries + i + 19, "/stat", NULL);
+      fd = (int) SYS (openat, proc, path, O_CLOEXEC_);
+      size = fd < 0 ? fd : SYS (read, fd, text, sizeof text - 1);
+      fd_close (fd);
+      if (size <= 0)
+        continue;
+      text[size] = '\0';
+      state.processes++;
+      for (at = text + size; at > text && *at != ')'; at--)
+        ;
+      for (field = 2; *at != '\0' && field < 24; at++) {
+        if (*at != ' ')
+          continue;
+        field++;
+        for (value = 0; at[1] >= '0' && at[1] <= '9'; at++)
+          value = value * 10 + (uint64_t) (at[1] - '0');
+        if (field == 14 || field == 15)
+          ticks += value;
+        else if (field == 24)
+          pages += value;
+      }
+    }
+  fd_close (proc);
+  for (i = 0; i < INIT_EXECS_MAX; i++)
+    state.running += commands[i].id != 0 && !commands[i].ended;
+  state.cpu_us = exec_cpu_us () + ticks * 10000;
+  state.resident_pages = pages;
+}
+
+static void
+state_send (struct connection *connection, uint32_t serial)
+{
+  usage_read ();
+  packet_send (connection->fd, INIT_STATE, serial, 0, &state, sizeof state, 0,
+               0, -1);
+}
+
+static void
+request_extend (struct connection *connection, const struct packet *packet)
+{
+  struct init_extend body;
+
+  if (packet_body (packet, &body, sizeof body) == NULL
+      || body.expires_ns < 0) {
+    packet_send (connection->fd, INIT_STATE, packet->header->serial, EINVAL_,
+                 0, 0, 0, 0, -1);
+    return;
+  }
+  timer_set (body.expires_ns);
+  state_send (connection, packet->header->serial);
+}
+
+static void
+request_serve (struct connection *connection, struct packet *packet)
+{
+  uint32_t serial = packet->header->serial;
+
+  switch (packet->header->type) {
+  case INIT_EXEC:
+    request_exec (connection, packet);
+    return;
+  case INIT_WAIT:
+  case INIT_SIGNAL:
+  case INIT_RESIZE:
+  case INIT_SPOOL:
+  case INIT_STDIN:
+    request_command (connection, packet);
+    return;
+  case INIT_LIST:
+    request_list (connection, serial);
+    return;
+  case INIT_INFO:
+    state_send (connection, serial);
+    return;
+  case INIT_EXTEND:
+    request_extend (connection, packet);
+    return;
+  case INIT_ROOT:
+    request_root (connection, serial);
+    return;
+  case INIT_FACTS:
+    ready_send (connection->fd, serial);
+    return;
+  case INIT_END:
+    init_exit_now (0);
+  case INIT_CHANNEL:
+    if (packet->n_fds == 1) {
+      hello_send (packet->fds[0]);
+      connection_add (packet->fds[0]);
+      packet->n_fds = 0;
+    }
+    return;
+  default:
+    reply_done (connection->fd, serial, EOPNOTSUPP_, -1);
+  }
+}
+
+static void
+connection_ready (struct connection *connection)
+{
+  struct packet packet;
+  int r = packet_receive (connection->fd, 0, &packet);
+
+  if (r == -EAGAIN_)
+    return;
+  if (r <= 0) {
+    connection_close (connection);
+    return;
+  }
+  request_serve (connection, &packet);
+  packet_close_fds (&packet);
+}
+
+/* ---- the loop ----------------------------------------------------------- */
+
+static struct sys_pollfd polls[4 + CONNECTIONS_MAX + INIT_EXECS_MAX];
+
+static size_t
+polls_fill (size_t *first_exec)
+{
+  const int fixed[4] = { signal_fd, timer_fd, lifeline_fd, listener_fd };
+  size_t n = 0, i;
+
+  for (i = 0; i < 4; i++, n++) {
+    polls[n].fd = fixed[i];
+    polls[n].events = POLLIN_;
+  }
+  for (i = 0; i < CONNECTIONS_MAX; i++, n++) {
+    polls[n].fd = connections[i].fd;
+    polls[n].events = POLLIN_;
+  }
+  *first_exec = n;
+  return n + exec_watch (polls + n);
+}
+
+static void
+lifeline_check (void)
+{
+  char byte[64];
+  long r = SYS (read, lifeline_fd, byte, sizeof byte);
+
+  /* Bytes mean nothing; the end is the end. */
+  if (r == 0 || (r < 0 && r != -EAGAIN_ && r != -EINTR_))
+    init_exit_now (0);
+}
+
+static void
+loop_once (void)
+{
+  struct sys_timespec timeout, *limit = 0;
+  size_t n, first, i;
+  char drain[512];
+  int64_t ns = exec_next_ns ();
+
+  n = polls_fill (&first);
+  for (i = 0; i < n; i++)
+    polls[i].revents = 0;
+  if (ns >= 0) {
+    timeout.s = ns / 1000000000;
+    timeout.ns = ns % 1000000000;
+    limit = &timeout;
+  }
+  if (SYS (ppoll, polls, n, limit, 0, 8) < 0)
+    return;
+  if (polls[1].revents != 0)
+    init_exit_now (0);          /* the time to live is over */
+  if (polls[2].revents != 0)
+    lifeline_check ();
+  exec_ready (polls + first, n - first);
+  if (polls[0].revents != 0) {
+    while (SYS (read, signal_fd, drain, sizeof drain) > 0)
+      ;
+    exec_reap ();
+  }
+  exec_timeouts ();
+  if (polls[3].revents != 0)
+    listener_accept ();
+  for (i = 0; i < CONNECTIONS_MAX; i++)
+    if (connections[i].fd >= 0 && polls[4 + i].revents != 0
+        && polls[4 + i].fd == connections[i].fd)
+      connection_ready (&connections[i]);
+}
+
+NORETURN void init_main (void);
+
+void
+init_main (void)
+{
+  struct packet packet;
+  size_t i;
+
+  for (i = 0; i < CONNECTIONS_MAX; i++)
+    connections[i].fd = -1;
+  /* The provider leaves the connection at 0 and nothing else. */
+  control_fd = (int) SYS (fcntl, 0, 1030 /* F_DUPFD_CLOEXEC */, 3);
+  if (control_fd < 0)
+    init_exit_now (2);
+  for (i = 0; i < 3; i++)
+    SYS (dup3, control_fd, i, O_CLOEXEC_);
+  hello_send (control_fd);
+  if (packet_receive (control_fd, 1, &packet) != 1)
+    init_exit_now (2);
+  sandbox_make (&packet);
+  packet_close_fds (&packet);
+  connection_add (control_fd);
+  for (;;)
+    loop_once ();
+}
+
+#if defined __x86_64__
+__asm__ (".globl _start\n_start:\n\txor %ebp, %ebp\n\tand $-16, %rsp\n\t"
+         "call init_main\n\thlt\n");
+#else
+__asm__ (".globl _start\n_start:\n\tmov x29, #0\n\tmov x30, #0\n\t"
+         "b init_main\n");
+#endif

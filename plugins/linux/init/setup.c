@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The world of a sandbox: a root of its own in memory, the host's programs
+ * read-only, an /etc that says nothing about the host.
+ *
+ * Every mount is made detached, gets its attributes, and is then put in place
+ * below a descriptor of the new root, so that no name of the old root is ever
+ * walked for a target.  A step that fails names itself and ends everything. */
+
+#include "init.h"
+
+#define AT_FDCWD_ -100
+#define AT_EMPTY_PATH_ 0x1000
+#define AT_RECURSIVE_ 0x8000
+#define O_PATH_ 010000000
+#define O_CLOEXEC_ 02000000
+#define O_DIRECTORY_ 00200000
+#define O_WRONLY_ 1
+#define O_CREAT_ 0100
+#define O_EXCL_ 0200
+#define OPEN_TREE_CLONE_ 1
+#define MOVE_EMPTY_ 4
+#define CONFIG_FLAG_ 0
+#define CONFIG_STRING_ 1
+#define CONFIG_CREATE_ 6
+#define ATTR_RDONLY_ 1
+#define ATTR_NOSUID_ 2
+#define ATTR_NODEV_ 4
+#define ATTR_NOEXEC_ 8
+#define MS_PRIVATE_ 0x40000
+#define MS_REC_ 0x4000
+#define MNT_DETACH_ 2
+#define S_IFMT_ 0170000
+#define S_IFDIR_ 0040000
+#define S_IFREG_ 0100000
+
+#if defined __aarch64__
+#undef O_DIRECTORY_
+#define O_DIRECTORY_ 040000
+#endif
+
+struct attributes {
+  uint64_t set, clear, propagation, userns;
+};
+
+/* struct statx, as far as it is looked at. */
+struct statx_ {
+  uint32_t mask, blksize;
+  uint64_t attributes;
+  uint32_t nlink, uid, gid;
+  uint16_t mode, pad;
+  uint64_t ino, size, blocks, attributes_mask;
+  uint64_t times[8];
+  uint32_t rdev_major, rdev_minor, dev_major, dev_minor;
+  uint64_t rest[14];
+};
+
+static int root = -1;           /* of the sandbox */
+static struct statx_ root_stat, data_stat;
+
+static void
+stat_fd (const char *step, int fd, struct statx_ *out)
+{
+  must (step, SYS (statx, fd, "", AT_EMPTY_PATH_, 0x7ff, out));
+}
+
+static int
+same_device (const struct statx_ *a, const struct statx_ *b)
+{
+  return a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
+/* ---- mounts ------------------------------------------------------------- */
+
+static void
+attributes_set (const char *step, int mount, uint64_t flags, int recursive)
+{
+  struct attributes attributes = { .set = flags, .propagation = MS_PRIVATE_ };
+
+  must (step,
+        SYS (mount_setattr, mount, "",
+             AT_EMPTY_PATH_ | (recursive ? AT_RECURSIVE_ : 0), &attributes,
+             sizeof attributes));
+}
+
+static void
+mount_attach (const char *step, int mount, int dir, const char *name)
+{
+  must (step, SYS (move_mount, mount, "", dir, name, MOVE_EMPTY_));
+}
+
+/* A new file system; options are pairs of key and value (value NULL: a flag),
+ * ended by NULL. */
+static int
+filesystem_new (const char *step, const char *type, const char *const *options,
+                uint64_t flags)
+{
+  int fs = (int) must (step, SYS (fsopen, type, 1)), mount;
+
+  for (; *options != NULL; options += 2)
+    must (step, SYS (fsconfig, fs, options[1] ? CONFIG_STRING_ : CONFIG_FLAG_,
+                     options[0], options[1], 0));
+  must (step, SYS (fsconfig, fs, CONFIG_CREATE_, 0, 0, 0));
+  mount = (int) must (step, SYS (fsmount, fs, 1, flags));
+  fd_close (fs);
+  return mount;
+}
+
+static int
+tmpfs_new (const char *step, uint64_t bytes, uint64_t inodes)
+{
+  char size[21], count[21];
+  const char *options[] = { "size", text_number (size, bytes), "nr_inodes",
+                            text_number (count, inodes), "mode", "0755",
+                            NULL };
+
+  return filesystem_new (step, "tmpfs", options, ATTR_NOSUID_ | ATTR_NODEV_);
+}
+
+static int
+tree_clone (int dir, const char *path, unsigned flags)
+{
+  return (int) SYS (open_tree, dir, path,
+                    OPEN_TREE_CLONE_ | O_CLOEXEC_ | flags);
+}
+
+static void
+dir_make (const char *path, unsigned mode)
+{
+  must (path, SYS (mkdirat, root, path, mode));
+}
+
+static void
+link_make (const char *target, const char *path)
+{
+  must (path, SYS (symlinkat, target, root, path));
+}
+
+/* Shows a path of the host, read-only, at the same place below the new root.
+ * A path that the host does not have is left out; 1: it is there. */
+static int
+host_show (const char *path)
+{
+  struct statx_ st;
+  int tree = tree_clone (AT_FDCWD_, path, AT_RECURSIVE_);
+
+  if (tree == -ENOENT_ || tree == -ENOTDIR_)
+    return 0;
+  must (path, tree);
+  stat_fd (path, tree, &st);
+  if ((st.mode & S_IFMT_) == S_IFDIR_)
+    must (path, SYS (mkdirat, root, path + 1, 0755));
+  else if ((st.mode & S_IFMT_) == S_IFREG_)
+    must (path, SYS (mknodat, root, path + 1, S_IFREG_ | 0444, 0));
+  else
+    setup_fail (path, -EINVAL_);
+  attributes_set (path, tree, ATTR_RDONLY_ | ATTR_NOSUID_ | ATTR_NODEV_, 1);
+  mount_attach (path, tree, root, path + 1);
+  fd_close (tree);
+  return 1;
+}
+
+/* ---- the parts ---------------------------------------------------------- */
+
+static void
+root_make (const struct plan *plan)
+{
+  uint64_t bytes = 4 << 20;
+
+  if (plan->body.flags & PLAN_ROOT_WRITABLE)
+    bytes = plan->body.disk_bytes;
+  must ("mounts: private",
+        SYS (mount, 0, "/", 0, MS_REC_ | MS_PRIVATE_, 0));
+  root = tmpfs_new ("root: tmpfs", bytes, 4096);
+  stat_fd ("root: stat", root, &root_stat);
+  mount_attach ("root: attach", root, AT_FDCWD_, "/");
+}
+
+static void
+system_show (void)
+{
+  static const char *const names[]
+    = { "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32" };
+  char target[256];
+  size_t i;
+  long n;
+
+  host_show ("/usr");
+  for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+    n = SYS (readlinkat, AT_FDCWD_, names[i], target, sizeof target - 1);
+    if (n == -ENOENT_)
+      continue;
+    if (n == -EINVAL_) {
+      host_show (names[i]);
+      continue;
+    }
+    must (names[i], n);
+    target[n] = '\0';
+    if (text_starts (target, "usr/") || text_starts (target, "/usr/"))
+      link_make (target, names[i] + 1);
+    else
+      host_show (names[i]);
+  }
+}
+
+/* Workspace, /tmp and /dev/shm are folders of one file system, so that one cap
+ * holds for all of them. */
+static void
+data_make (const struct plan *plan)
+{
+  static const char *const where[] = { "workspace", "tmp", "dev/shm" };
+  static const char *const parts[] = { "tmp/w", "tmp/t", "tmp/s" };
+  int data = tmpfs_new ("data: tmpfs", plan->body.disk_bytes,
+                        plan->body.inodes);
+  int trees[3], i;
+
+  stat_fd ("data: stat", data, &data_stat);
+  must ("data: workspace", SYS (mkdirat, data, "w", 0755));
+  must ("data: tmp", SYS (mkdirat, data, "t", 01777));
+  must ("data: shm", SYS (mkdirat, data, "s", 01777));
+  mount_attach ("data: attach", data, root, "tmp");
+  for (i = 0; i < 3; i++)
+    trees[i] = (int) must ("data: clone", tree_clone (root, parts[i], 0));
+  for (i = 0; i < 3; i++) {
+    mount_attach (where[i], trees[i], root, where[i]);
+    fd_close (trees[i]);
+  }
+  fd_close (data);
+}
+
+static void
+devices_make (void)
+{
+  static const char *const devices[]
+    = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+        "/dev/tty" };
+  static const char *const pts[] = { "newinstance", NULL, "ptmxmode", "0666",
+                                     "mode", "0620", NULL };
+  size_t i;
+  int mount;
+
+  for (i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+    mount = (int) must (devices[i], tree_clone (AT_FDCWD_, devices[i], 0));
+    must (devices[i],
+          SYS (mknodat, root, devices[i] + 1, S_IFREG_ | 0444, 0));
+    /* Read-only is about the node itself; writing to the device still works. */
+    attributes_set (devices[i], mount,
+                    ATTR_RDONLY_ | ATTR_NOSUID_ | ATTR_NOEXEC_, 0);
+    mount_attach (devices[i], mount, root, devices[i] + 1);
+    fd_close (mount);
+  }
+  mount = filesystem_new ("devpts", "devpts", pts,
+                          ATTR_NOSUID_ | ATTR_NOEXEC_);
+  mount_attach ("devpts", mount, root, "dev/pts");
+  fd_close (mount);
+  link_make ("pts/ptmx", "dev/ptmx");
+  link_make ("/proc/self/fd", "dev/fd");
+  link_make ("/proc/self/fd/0", "dev/stdin");
+  link_make ("/proc/self/fd/1", "dev/stdout");
+  link_make ("/proc/self/fd/2", "dev/stderr");
+}
+
+static void
+proc_cover (const char *path, int from, const char *source)
+{
+  int tree = (int) must (path, tree_clone (from, source, 0));
+  long r = SYS (move_mount, tree, "", root, path, MOVE_EMPTY_);
+
+  if (r != -ENOENT_)            /* this kernel has no such file */
+    must (path, r);
+  fd_close (tree);
+}
+
+/* No nested user namespaces: besides the filter, the kernel's own limit. */
+static void
+namespaces_limit (void)
+{
+  static const char path[] = "proc/sys/user/max_user_namespaces";
+  int fd = (int) must ("userns limit", SYS (openat, root, path,
+                                            O_WRONLY_ | O_CLOEXEC_));
+
+  must ("userns limit", SYS (write, fd, "0\n", 2));
+  fd_close (fd);
+}
+
+static void
+proc_make (void)
+{
+  static const char *const none[] = { NULL };
+  static const char *const read_only[]
+    = { "proc/sys", "proc/irq", "proc/bus", "proc/fs", "proc/sysrq-trigger" };
+  static const char *const files[]
+    = { "proc/kcore", "proc/keys", "proc/key-users", "proc/timer_list",
+        "proc/latency_stats", "proc/sched_debug", "proc/kallsyms",
+        "proc/kmsg" };
+  static const char *const folders[]
+    = { "proc/acpi", "proc/scsi", "proc/asound" };
+  int mount, tree;
+  size_t i;
+
+  mount = filesystem_new ("proc: mount", "proc", none,
+                          ATTR_NOSUID_ | ATTR_NODEV_ | ATTR_NOEXEC_);
+  mount_attach ("proc: attach", mount, root, "proc");
+  fd_close (mount);
+  namespaces_limit ();
+  for (i = 0; i < sizeof read_only / sizeof read_only[0]; i++) {
+    tree = tree_clone (root, read_only[i], 0);
+    if (tree == -ENOENT_)
+      continue;
+    must (read_only[i], tree);
+    attributes_set (read_only[i], tree, ATTR_RDONLY_, 0);
+    mount_attach (read_only[i], tree, root, read_only[i]);
+    fd_close (tree);
+  }
+  for (i = 0; i < sizeof files / sizeof files[0]; i++)
+    proc_cover (files[i], root, "dev/null");
+  /* An empty folder that can no longer be filled: its name is gone. */
+  dir_make (".nothing", 0555);
+  for (i = 0; i < sizeof folders / sizeof folders[0]; i++)
+    proc_cover (folders[i], root, ".nothing");
+  must ("proc: cover", SYS (unlinkat, root, ".nothing", 0x200));
+}
+
+/* ---- /etc --------------------------------------------------------------- */
+
+struct etc_file {
+  const char *path, *text;
+};
+
+static const struct etc_file etc_files[] = {
+  { "etc/passwd",
+    "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
+    "user:x:1000:1000:user:/workspace:/bin/sh\n"
+    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n" },
+  { "etc/group", "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n" },
+  { "etc/nsswitch.conf",
+    "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
+    "networks: files\nprotocols: files\nservices: files\n" },
+  { "etc/hosts", "127.0.0.1 localhost coffer\n::1 localhost coffer\n" },
+  { "etc/resolv.conf", "# This sandbox has no network.\n" },
+  { "etc/mime.types",
+    "application/gzip gz\napplication/json json\napplication/pdf pdf\n"
+    "application/wasm wasm\napplication/x-tar tar\napplication/xml xml\n"
+    "application/zip zip\naudio/mpeg mp3\naudio/wav wav\nfont/woff2 woff2\n"
+    "image/gif gif\nimage/jpeg jpg jpeg\nimage/png png\n"
+    "image/svg+xml svg\nimage/webp webp\ntext/css css\ntext/csv csv\n"
+    "text/html html htm\ntext/javascript js mjs\ntext/markdown md\n"
+    "text/plain txt\ntext/x-python py\nvideo/mp4 mp4\nvideo/webm webm\n" },
+};
+
+static void
+etc_write (const struct etc_file *file)
+{
+  size_t size = strlen (file->text);
+  int fd = (int) must (file->path,
+                       SYS (openat, root, file->path,
+                            O_WRONLY_ | O_CREAT_ | O_EXCL_ | O_CLOEXEC_,
+                            0444));
+
+  if (must (file->path, SYS (write, fd, file->text, size)) != (long) size)
+    setup_fail (file->path, -ENOSPC_);
+  fd_close (fd);
+}
+
+static int
+etc_wanted (const char *name)
+{
+  static const char *const names[]
+    = { "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d",
+        "ca-certificates", "ca-certificates.conf", "fonts" };
+  size_t i;
+
+  for (i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (text_equal (name, names[i]))
+      return 1;
+  return text_starts (name, "java-") || text_starts (name, "python3");
+}
+
+/* What the host's /etc has of the things that programs cannot do without. */
+static void
+etc_show (void)
+{
+  static char entries[32768];
+  char path[300];
+  int dir = (int) must ("/etc", SYS (openat, AT_FDCWD_, "/etc",
+                                     O_DIRECTORY_ | O_CLOEXEC_));
+  const char *name;
+  uint16_t length;
+  long n, at;
+
+  while ((n = must ("/etc", SYS (getdents64, dir, entries, sizeof entries)))
+         > 0) {
+    for (at = 0; at < n; at += length) {
+      memcpy (&length, entries + at + 16, sizeof length);
+      name = entries + at + 19;
+      if (etc_wanted (name))
+        host_show (text_join (path, sizeof path, "/etc/", name, NULL));
+    }
+  }
+  fd_close (dir);
+}
+
+static void
+certificates_show (void)
+{
+  dir_make ("etc/ssl", 0755);
+  host_show ("/etc/ssl/certs");
+  if (SYS (faccessat, AT_FDCWD_, "/etc/pki/ca-trust", 0) == 0) {
+    dir_make ("etc/pki", 0755);
+    host_show ("/etc/pki/ca-trust");
+    dir_make ("etc/pki/tls", 0755);
+    host_show ("/etc/pki/tls/certs");
+  }
+}
+
+static void
+localtime_make (void)
+{
+  char target[256];
+  const char *zone = "/usr/share/zoneinfo/Etc/UTC";
+  long n = SYS (readlinkat, AT_FDCWD_, "/etc/localtime", target,
+                sizeof target - 1);
+
+  if (n > 0) {
+    target[n] = '\0';
+    if (text_starts (target, "/usr/share/zoneinfo/")
+        || text_starts (target, "../usr/share/zoneinfo/"))
+      zone = target;
+  }
+  link_make (zone, "etc/localtime");
+}
+
+static void
+etc_make (void)
+{
+  size_t i;
+
+  dir_make ("etc", 0755);
+  for (i = 0; i < sizeof etc_files / sizeof etc_files[0]; i++)
+    etc_write (&etc_files[i]);
+  etc_show ();
+  certificates_show ();
+  localtime_make ();
+}
+
+/* ---- the caller's mounts ------------------------------------------------ */
+
+/* Opens the mount point below the new root without following any link, and
+ * makes what is missing, but only in the sandbox's own file systems: nothing
+ * is ever created in a folder of the host. */
+static int
+target_open (const char *target, int file)
+{
+  struct {
+    uint64_t flags, mode, resolve;
+  } how = { O_PATH_ | O_CLOEXEC_, 0, 0x10 | 0x04 | 0x02 };
+  char name[256];
+  struct statx_ st;
+  int dir = (int) must ("mount point", SYS (openat, root, ".",
+                                            O_PATH_ | O_CLOEXEC_));
+  int last;
+  size_t n;
+  long next;
+
+  while (*target == '/')
+    target++;
+  while (*target != '\0') {
+    for (n = 0; target[n] != '\0' && target[n] != '/'; n++)
+      if (n + 1 >= sizeof name)
+        setup_fail ("mount point: name too long", -EINVAL_);
+    memcpy (name, target, n);
+    name[n] = '\0';
+    for (target += n; *target == '/'; target++)
+      ;
+    last = *target == '\0';
+    if (text_equal (name, ".."))
+      setup_fail ("mount point", -EINVAL_);
+    next = SYS (openat2, dir, name, &how, sizeof how);
+    if (next == -ENOENT_) {
+      stat_fd ("mount point", dir, &st);
+      if (!same_device (&st, &root_stat) && !same_device (&st, &data_stat))
+        setup_fail ("mount point: missing in a folder of the host", -ENOENT_);
+      if (last && file)
+        must ("mount point", SYS (mknodat, dir, name, S_IFREG_ | 0644, 0));
+      else
+        must ("mount point", SYS (mkdirat, dir, name, 0755));
+      next = SYS (openat2, dir, name, &how, sizeof how);
+    }
+    must ("mount point", next);
+    fd_close (dir);
+    dir = (int) next;
+  }
+  return dir;
+}
+
+/* The mount of a pinned descriptor when its maker could not clone it: found
+ * again by name, and refused when it is not the very same thing. */
+static int
+source_find (const char *source, int pinned)
+{
+  struct statx_ want, have;
+  int tree = tree_clone (AT_FDCWD_, source, AT_RECURSIVE_ | 0x100);
+
+  must ("mount source", tree);
+  stat_fd ("mount source", pinned, &want);
+  stat_fd ("mount source", tree, &have);
+  if (want.ino != have.ino || !same_device (&want, &have))
+    setup_fail ("mount source: replaced meanwhile", -ESTALE_);
+  return tree;
+}
+
+static void
+mount_show (const struct plan *plan, const struct init_mount *mount, int fd)
+{
+  uint64_t flags = ATTR_NOSUID_ | ATTR_NODEV_;
+  const char *target = packet_string (plan->packet, mount->target);
+  const char *source = packet_string (plan->packet, mount->source);
+  int tree = fd, point;
+
+  if (target == NULL || source == NULL)
+    setup_fail ("mount", -EPROTO_);
+  if (!(mount->flags & MOUNT_DETACHED))
+    tree = source_find (source, fd);
+  if (!(mount->flags & MOUNT_WRITABLE))
+    flags |= ATTR_RDONLY_;
+  attributes_set ("mount attributes", tree, flags, 1);
+  point = target_open (target, (mount->flags & MOUNT_FILE) != 0);
+  must ("mount attach", SYS (move_mount, tree, "", point, "",
+                             MOVE_EMPTY_ | 0x40 /* to: empty path */));
+  fd_close (point);
+  fd_close (tree);
+  if (tree != fd)
+    fd_close (fd);
+}
+
+static void
+mounts_show (const struct plan *plan)
+{
+  const char *at = (const char *) plan->packet->header
+                   + sizeof *plan->packet->header + plan->body.size;
+  struct init_mount mount;
+  uint32_t i;
+
+  for (i = 0; i < plan->body.mounts; i++) {
+    if (plan->first_mount_fd + i >= plan->packet->n_fds)
+      setup_fail ("mounts", -EPROTO_);
+    memcpy (&mount, at + i * sizeof mount, sizeof mount);
+    mount_show (plan, &mount, plan->packet->fds[plan->first_mount_fd + i]);
+  }
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+static void
+ids_take (const struct plan *plan)
+{
+  if (!(plan->body.flags & PLAN_PRIVILEGED))
+    return;
+  must ("setresgid",
+        SYS (setresgid, plan->body.gid, plan->body.gid, plan->body.gid));
+  must ("setresuid",
+        SYS (setresuid, plan->body.uid, plan->body.uid, plan->body.uid));
+}
+
+static void
+loopback_up (void)
+{
+  struct {
+    char name[16];
+    short flags;
+    char rest[22];
+  } request = { "lo", 0x1 | 0x40 /* UP, RUNNING */, { 0 } };
+  int fd = (int) must ("loopback", SYS (socket, 2, 2 | O_CLOEXEC_, 0));
+
+  must ("loopback", SYS (ioctl, fd, 0x8914 /* SIOCSIFFLAGS */, &request));
+  fd_close (fd);
+}
+
+static void
+root_enter (const struct plan *plan)
+{
+  struct attributes attributes = { .set = ATTR_RDONLY_ };
+
+  must ("root: enter", SYS (fchdir, root));
+  must ("root: pivot", SYS (pivot_root, ".", "."));
+  must ("root: detach the old one", SYS (umount2, ".", MNT_DETACH_));
+  must ("root: chdir", SYS (chdir, "/"));
+  confine_prepare (plan);
+  if (!(plan->body.flags & PLAN_ROOT_WRITABLE))
+    must ("root: read-only",
+          SYS (mount_setattr, AT_FDCWD_, "/", 0, &attributes,
+               sizeof attributes));
+  fd_close (root);
+}
+
+void
+setup_all (const struct plan *plan)
+{
+  static const char *const folders[]
+    = { "proc", "dev", "dev/pts", "dev/shm", "tmp", "workspace", "run", "var",
+        "home", "opt" };
+  size_t i;
+
+  SYS (umask, 0);
+  ids_take (plan);
+  must ("prctl dumpable", SYS (prctl, 4, 0, 0, 0, 0));
+  must ("hostname", SYS (sethostname, plan->hostname,
+                         strlen (plan->hostname)));
+  loopback_up ();
+  root_make (plan);
+  for (i = 0; i < sizeof folders / sizeof folders[0]; i++)
+    dir_make (folders[i], 0755);
+  link_make ("../tmp", "var/tmp");
+  system_show ();
+  devices_make ();
+  data_make (plan);
+  proc_make ();
+  etc_make ();
+  mounts_show (plan);
+  root_enter (plan);
+  SYS (umask, 022);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files and numbers of a sandbox, from outside.
+ *
+ * The root is a descriptor that the init opened itself: nothing but what a
+ * process in there could reach, however this process is privileged, and no
+ * number of a process to be mistaken.  Paths are walked beneath it without
+ * following any link.  As root the walk has the ids of the sandbox's user, so
+ * that nothing is done that this user could not do; and what is not a plain
+ * file system, /proc, /dev and /sys, is out of bounds. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "linux.h"
+
+struct visit {
+  int root;
+  const char *path;
+  char full[4200], second[4200];
+  int changed;                  /* ids of this thread */
+};
+
+static void
+visit_end (struct visit *visit)
+{
+  if (visit->changed) {
+    setfsuid (geteuid ());
+    setfsgid (getegid ());
+  }
+  coffer_fd_close (&visit->root);
+}
+#define auto_visit __attribute__ ((cleanup (visit_end)))
+
+/* An absolute path below the root; others are below the workspace. */
+static int32_t
+path_full (struct coffer_call *call, const char *path, char *out, size_t size)
+{
+  static const char *const bounds[] = { "proc", "dev", "sys" };
+  size_t n = path ? strlen (path) : 0, i;
+  const char *at;
+
+  if (n == 0 || n + sizeof "/workspace/" > size)
+    return coffer_fail (call, COFFER_INVALID, "path: empty or too long");
+  if (path[0] == '/')
+    memcpy (out, path, n + 1);
+  else {
+    memcpy (out, "/workspace/", 11);
+    memcpy (out + 11, path, n + 1);
+  }
+  for (at = out; *at == '/' || (at[0] == '.' && (at[1] == '/' || !at[1]));
+       at++)
+    ;
+  for (i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+    n = strlen (bounds[i]);
+    if (strncmp (at, bounds[i], n) == 0 && (at[n] == '/' || at[n] == '\0'))
+      return fail_with (call, COFFER_DENIED, "/%s is out of bounds",
+                        bounds[i]);
+  }
+  return COFFER_OK;
+}
+
+/* The ids that the sandbox's user has out here: the owner of its /tmp's
+ * siblings, read from the root itself. */
+static int32_t
+ids_enter (struct coffer_call *call, struct visit *visit)
+{
+  struct stat st;
+
+  if (geteuid () != 0)
+    return COFFER_OK;
+  if (fstat (visit->root, &st) == -1)
+    return coffer_fail_errno (call, errno, "the sandbox's root");
+  visit->changed = 1;
+  setfsgid (st.st_gid);
+  setfsuid (st.st_uid);
+  if ((uid_t) setfsuid ((uid_t) -1) != st.st_uid
+      || (gid_t) setfsgid ((gid_t) -1) != st.st_gid)
+    return coffer_fail (call, COFFER_INTERNAL,
+                        "the sandbox user's ids could not be taken");
+  return COFFER_OK;
+}
+
+static int32_t
+visit_begin (void *self, struct coffer_call *call, const char *sandbox,
+             const char *path, struct visit *visit)
+{
+  struct request request = { .type = INIT_ROOT };
+  auto_link struct link link = { .fd = -1 };
+  struct reply reply;
+  int32_t code;
+
+  code = path_full (call, path, visit->full, sizeof visit->full);
+  if (code == COFFER_OK)
+    code = box_reach (self, call, sandbox, &link);
+  if (code != COFFER_OK)
+    return code;
+  if (link_ask (&link, &request, &reply, call) == -1)
+    return coffer_fail_errno (call, errno, "the sandbox's root");
+  visit->root = reply.fd;
+  visit->path = visit->full;
+  if (visit->root < 0)
+    return coffer_fail (call, COFFER_INTERNAL, "the init gave no root");
+  return ids_enter (call, visit);
+}
+
+int32_t
+linux_file_read (struct coffer_call *call, void *self, const char *sandbox,
+                 const char *path, int32_t out,
+                 const struct coffer_file_read_opts *opts)
+{
+  auto_visit struct visit visit = { .root = -1 };
+  int32_t code = visit_begin (self, call, sandbox, path, &visit);
+
+  return code != COFFER_OK
+    ? code : coffer_files_read (call, visit.root, visit.path, out, opts);
+}
+
+int32_t
+linux_file_write (struct coffer_call *call, void *self, const char *sandbox,
+                  const char *path, int32_t in,
+                  const struct coffer_file_write_opts *opts)
+{
+  auto_visit struct visit visit = { .root = -1 };
+  int32_t code = COFFER_OK;
+
+  if (opts != NULL && (opts->mode & 07000) != 0)
+    code = coffer_fail (call, COFFER_INVALID,
+                        "mode: no setuid, setgid or sticky bits");
+  if (code == COFFER_OK)
+    code = visit_begin (self, call, sandbox, path, &visit);
+  return code != COFFER_OK
+    ? code : coffer_files_write (call, visit.root, visit.path, in, opts);
+}
+
+int32_t
+linux_file_stat (struct coffer_call *call, void *self, const char *sandbox,
+                 const char *path, const struct coffer_file_stat_opts *opts)
+{
+  auto_visit struct visit visit = { .root = -1 };
+  int32_t code = visit_begin (self, call, sandbox, path, &visit);
+
+  (void) opts;
+  return code != COFFER_OK ? code
+                           : coffer_files_stat (call, visit.root, visit.path);
+}
+
+int32_t
+linux_file_list (struct coffer_call *call, void *self, const char *sandbox,
+                 const char *path, const struct coffer_file_list_opts *opts)
+{
+  auto_visit struct visit visit = { .root = -1 };
+  int32_t code = visit_begin (self, call, sandbox, path, &visit);
+
+  return code != COFFER_OK
+    ? code : coffer_files_list (call, visit.root, visit.path, opts);
+}
+
+int32_t
+linux_file_mkdir (struct coffer_call *call, void *self, const char *sandbox,
+                  const char *path, const struct coffer_file_mkdir_opts *opts)
+{
+  auto_visit struct visit visit = { .root = -1 };
+  int32_t code = visit_begin (self, call, sandbox, path, &visit);
+
+  return code != COFFER_OK
+    ? code : coffer_files_mkdir (call, visit.root, visit.path, opts);
+}
+
+int32_t
+linux_file_remove (struct coffer_call *call, void *self, const char *sandbox,
+                   const char *path,
+                   const struct coffer_file_remove_opts *opts)
+{
+  auto_visit struct visit visit = { .root = -1 };
+  int32_t code = visit_begin (self, call, sandbox, path, &visit);
+
+  return code != COFFER_OK
+    ? code : coffer_files_remove (call, visit.root, visit.path, opts);
+}
+
+int32_t
+linux_file_rename (struct coffer_call *call, void *self, const char *sandbox,
+                   const char *from, const char *to,
+                   const struct coffer_file_rename_opts *opts)
+{
+  auto_visit struct visit visit = { .root = -1 };
+  int32_t code = path_full (call, to, visit.second, sizeof visit.second);
+
+  (void) opts;
+  if (code == COFFER_OK)
+    code = visit_begin (self, call, sandbox, from, &visit);
+  return code != COFFER_OK
+    ? code : coffer_files_rename (call, visit.root, visit.path, visit.second);
+}
+
+/* ---- metrics ------------------------------------------------------------ */
+
+static int32_t
+metric_emit (struct coffer_call *call, const char *name, double value)
+{
+  struct coffer_metric metric = { sizeof metric };
+
+  metric.name = name;
+  metric.value = value;
+  return coffer_emit_metric (call, &metric);
+}
+
+int32_t
+linux_metrics (struct coffer_call *call, void *data, const char *sandbox,
+               const struct coffer_metrics_opts *opts)
+{
+  struct request request = { .type = INIT_INFO };
+  struct linux_provider *self = data;
+  auto_link struct link link = { .fd = -1 };
+  coffer_autoclose int folder = -1;
+  struct cgroup_use use;
+  struct init_state state;
+  struct reply reply;
+  int32_t code = box_reach (self, call, sandbox, &link);
+
+  (void) opts;
+  if (code != COFFER_OK)
+    return code;
+  if (link_ask (&link, &request, &reply, call) == -1
+      || reply_body (&reply, &state, sizeof state) == -1)
+    return coffer_fail_errno (call, errno, "asking the sandbox's init");
+  if (self->runtime >= 0)
+    folder = openat (self->runtime, sandbox,
+                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder >= 0 && cgroup_use (folder, &use) == 0
+      && use.memory_bytes != 0) {
+    code = metric_emit (call, "memory_bytes", (double) use.memory_bytes);
+    if (code == COFFER_OK)
+      code = metric_emit (call, "memory_peak_bytes",
+                          (double) use.memory_peak_bytes);
+  } else
+    code = metric_emit (call, "memory_bytes",
+                        (double) state.resident_pages
+                          * (double) sysconf (_SC_PAGESIZE));
+  if (code == COFFER_OK)
+    code = metric_emit (call, "cpu_seconds_total",
+                        (double) state.cpu_us / 1e6);
+  if (code == COFFER_OK)
+    code = metric_emit (call, "processes", (double) state.processes);
+  if (code == COFFER_OK)
+    code = metric_emit (call, "commands_running", (double) state.running);
+  return code;
+}

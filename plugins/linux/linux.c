@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The instance: what `open` is given, kept; and the table of operations. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "linux.h"
+
+static void
+namespaces_note (struct linux_provider *self)
+{
+  static const char *const names[7]
+    = { "user", "mnt", "pid", "net", "ipc", "uts", "cgroup" };
+  char path[40];
+  struct stat st;
+  int i;
+
+  for (i = 0; i < 7; i++) {
+    snprintf (path, sizeof path, "/proc/self/ns/%s", names[i]);
+    if (stat (path, &st) == 0)
+      self->ns_inodes[i] = st.st_ino;
+  }
+}
+
+static int
+file_take (const struct coffer_open_opts *opts, const char *name)
+{
+  size_t i;
+
+  for (i = 0; opts != NULL && opts->files != NULL && opts->files[i] != NULL;
+       i++)
+    if (strcmp (opts->files[i]->name, name) == 0)
+      return fcntl (opts->files[i]->fd, F_DUPFD_CLOEXEC, 3);
+  errno = ENOENT;
+  return -1;
+}
+
+static void
+provider_free (struct linux_provider *self)
+{
+  while (self->boxes != NULL)
+    box_forget (self, self->boxes->id);
+  coffer_fd_close (&self->init);
+  coffer_fd_close (&self->runtime);
+  pthread_mutex_destroy (&self->lock);
+  free (self);
+}
+
+static int32_t
+linux_open (struct coffer_call *call, void *none, const char *const *config,
+            const struct coffer_open_opts *opts)
+{
+  struct linux_provider *self = calloc (1, sizeof *self);
+  int32_t code;
+
+  (void) none;
+  (void) config;
+  if (self == NULL)
+    return coffer_fail (call, COFFER_INTERNAL, "no memory");
+  pthread_mutex_init (&self->lock, NULL);
+  self->runtime = -1;
+  self->init = file_take (opts, "coffer-init");
+  if (opts != NULL && opts->runtime_dir >= 0)
+    self->runtime = fcntl (opts->runtime_dir, F_DUPFD_CLOEXEC, 3);
+  if (self->init < 0) {
+    provider_free (self);
+    return coffer_fail (call, COFFER_INVALID,
+                        "the manifest's file coffer-init was not given");
+  }
+  self->pool = geteuid () == 0 ? ids_pool () : 0;
+  namespaces_note (self);
+  code = coffer_opened (call, self);
+  if (code != COFFER_OK)
+    provider_free (self);
+  return code;
+}
+
+static int32_t
+linux_close (struct coffer_call *call, void *self,
+             const struct coffer_close_opts *opts)
+{
+  (void) call;
+  (void) opts;
+  provider_free (self);
+  return COFFER_OK;
+}
+
+static const struct coffer_operations operations = {
+  .size = sizeof operations,
+  .open = linux_open,
+  .close = linux_close,
+  .probe = linux_probe,
+  .sandbox_create = linux_sandbox_create,
+  .sandbox_info = linux_sandbox_info,
+  .sandbox_list = linux_sandbox_list,
+  .sandbox_kill = linux_sandbox_kill,
+  .sandbox_extend = linux_sandbox_extend,
+  .exec_start = linux_exec_start,
+  .exec_wait = linux_exec_wait,
+  .exec_list = linux_exec_list,
+  .exec_attach = linux_exec_attach,
+  .exec_signal = linux_exec_signal,
+  .exec_resize = linux_exec_resize,
+  .exec_stdin_close = linux_exec_stdin_close,
+  .file_read = linux_file_read,
+  .file_write = linux_file_write,
+  .file_stat = linux_file_stat,
+  .file_list = linux_file_list,
+  .file_mkdir = linux_file_mkdir,
+  .file_remove = linux_file_remove,
+  .file_rename = linux_file_rename,
+  .metrics = linux_metrics,
+};
+
+COFFER_PROVIDER (linux, COFFER_THREADS_PARALLEL, 0, operations)

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The linux provider: sandboxes of namespaces, Landlock and seccomp.
+ *
+ * linux.c    the instance and its operations
+ * spawn.c    the first process of a sandbox, its ids, its plan
+ * link.c     speaking with an init
+ * box.c      sandboxes: folders of the runtime directory, finding, killing
+ * cgroup.c   a control group for each, where one may be made
+ * exec.c     commands
+ * inside.c   files and metrics
+ * probe.c    what this machine lets a sandbox have
+ *
+ * A sandbox is a folder of the runtime directory, named by its id, and an init
+ * that listens in it; nothing else is remembered, so that any later process
+ * finds the same.  The folder is locked (flock) while the sandbox is made or
+ * removed. */
+
+#ifndef LINUX_LINUX_H
+#define LINUX_LINUX_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include <coffer/buffer.h>
+#include <coffer/fd.h>
+#include <coffer/files.h>
+#include <coffer/path.h>
+#include <coffer/provider.h>
+
+#include "protocol.h"
+
+#define BOX_UID 1000            /* inside, also the group */
+#define BOX_ID_MAX 64
+#define SETTLE_NS 5000000000    /* that a killed sandbox may take to be gone */
+
+/* A sandbox that this instance made.  Counted; `busy` is held by whoever uses
+ * the connection. */
+struct box {
+  struct box *next;
+  unsigned refs;
+  char id[BOX_ID_MAX + 1];
+  int control;                  /* connection to its init */
+  int pidfd;
+  uint32_t serial;              /* of the last request on it */
+  pthread_mutex_t busy;
+};
+
+struct linux_provider {
+  pthread_mutex_t lock;         /* of boxes and their refs */
+  struct box *boxes;
+  int runtime;                  /* folder, -1: none */
+  int init;                     /* the program, sealed */
+  uint32_t pool;                /* first outside id for sandboxes of root */
+  uint64_t ns_inodes[7];        /* of this process */
+};
+
+/* ---- link.c ------------------------------------------------------------- */
+
+/* One conversation with an init. */
+struct link {
+  int fd;
+  struct linux_provider *self;
+  struct box *box;              /* of this instance, counted, or NULL */
+  int shared;                   /* fd is the box's own, to be given back */
+  uint32_t serial;
+};
+
+struct reply {
+  struct init_header header;
+  const char *body;             /* within `bytes` */
+  size_t size;
+  int fd;                       /* -1: none; close it */
+  char bytes[INIT_MESSAGE_MAX];
+};
+
+struct request {
+  uint16_t type;
+  const void *body;
+  size_t size;
+  const void *more;
+  size_t more_size;
+  const int *fds;
+  size_t n_fds;
+};
+
+/* -1 with errno. */
+int link_send (struct link *link, const struct request *request);
+/* The next packet with the serial of the last request (any when `any`).  0, or
+ * -1 with errno: ECANCELED, ETIMEDOUT, ECONNRESET when the init has ended. */
+int link_receive (struct link *link, struct reply *reply, int any,
+                  int64_t deadline_ns, int cancel_fd);
+/* Copies a body of at most `size` bytes, zero beyond what was sent. */
+int reply_body (const struct reply *reply, void *out, size_t size);
+/* What follows the body. */
+const char *reply_rest (const struct reply *reply, size_t *size);
+/* Send and receive; a reply with an errno is -1 with that errno. */
+int link_ask (struct link *link, const struct request *request,
+              struct reply *reply, const struct coffer_call *call);
+void link_close (struct link *link);
+#define auto_link __attribute__ ((cleanup (link_close)))
+
+/* ---- box.c -------------------------------------------------------------- */
+
+int box_id_valid (const char *id);
+void box_unref (struct linux_provider *self, struct box *box);
+struct box *box_find (struct linux_provider *self, const char *id);
+void box_add (struct linux_provider *self, struct box *box);
+void box_forget (struct linux_provider *self, const char *id);
+
+/* A conversation with the sandbox of that id: -1 with errno ENOENT when there
+ * is none. */
+int box_link (struct linux_provider *self, const char *id,
+              const struct coffer_call *call, struct link *link);
+/* The same, with the failure already reported: a contract code. */
+int32_t box_reach (struct linux_provider *self, struct coffer_call *call,
+                   const char *id, struct link *link);
+/* Its folder, locked: made when it is not there (made set).  EBUSY: another
+ * process is at it until the deadline. */
+int box_folder (struct linux_provider *self, const char *id, int make,
+                int wait, int64_t deadline_ns, int *made);
+/* With the folder locked: what is left of a sandbox whose init is gone. */
+void box_remove (struct linux_provider *self, const char *id, int folder);
+/* The listening socket of a new sandbox. */
+int box_listener (int folder);
+/* The pidfd of the init at the other end of a link. */
+int box_pidfd (struct link *link, const struct coffer_call *call);
+int32_t box_emit_info (struct coffer_call *call, struct link *link,
+                       const char *id, int folder);
+
+/* Every folder: sandboxes are emitted (or not), leftovers removed. */
+int32_t box_visit_all (struct linux_provider *self, struct coffer_call *call,
+                       int emit);
+
+int32_t linux_sandbox_info (struct coffer_call *call, void *self,
+                            const char *sandbox,
+                            const struct coffer_sandbox_info_opts *opts);
+int32_t linux_sandbox_list (struct coffer_call *call, void *self,
+                            const struct coffer_sandbox_list_opts *opts);
+int32_t linux_sandbox_kill (struct coffer_call *call, void *self,
+                            const char *sandbox,
+                            const struct coffer_sandbox_kill_opts *opts);
+int32_t linux_sandbox_extend (struct coffer_call *call, void *self,
+                              const char *sandbox, uint64_t ttl_ms,
+                              const struct coffer_sandbox_extend_opts *opts);
+
+/* ---- spawn.c ------------------------------------------------------------ */
+
+int32_t linux_sandbox_create (struct coffer_call *call, void *self,
+                              const char *sandbox,
+                              const struct coffer_sandbox_spec *spec,
+                              const struct coffer_sandbox_create_opts *opts);
+
+/* ids.c: which outside ids a sandbox may get. */
+struct ids {
+  uint32_t uid, gid;            /* outside */
+  int privileged;               /* this process may map any id */
+};
+/* 0, or -1 with a reason for people in *why. */
+int ids_choose (const struct linux_provider *self, const char *id,
+                struct ids *ids, const char **why);
+uint32_t ids_pool (void);
+/* Writes the three files below /proc/PID. */
+int ids_write (int proc, const struct ids *ids);
+/* A user namespace that maps the owner of a folder to the sandbox's ids. */
+int ids_namespace (uint32_t uid, uint32_t gid, const struct ids *ids);
+
+/* ---- cgroup.c ----------------------------------------------------------- */
+
+struct cgroup_limits {
+  uint64_t memory_bytes;
+  uint32_t pids;
+  uint32_t cpu_millis;
+};
+
+/* What this process could limit with: bits. */
+enum { CGROUP_MEMORY = 1, CGROUP_PIDS = 2, CGROUP_CPU = 4 };
+unsigned cgroup_usable (const char **why);
+/* Makes the group below the caller's own, names it in the sandbox's folder,
+ * moves the process in.  Bits that hold, or -1 with errno. */
+int cgroup_make (int folder, const char *id, pid_t pid,
+                 const struct cgroup_limits *limits);
+/* Ends and removes the groups that the folder names. */
+int cgroup_remove (int folder);
+struct cgroup_use {
+  uint64_t memory_bytes, memory_peak_bytes, cpu_us, oom_kills, pids_denied;
+  uint32_t pids;
+};
+/* -1 with errno ENOENT: there is none. */
+int cgroup_use (int folder, struct cgroup_use *use);
+
+/* ---- exec.c ------------------------------------------------------------- */
+
+int32_t linux_exec_start (struct coffer_call *call, void *self,
+                          const char *sandbox, const char *const *argv,
+                          const char *const *env, const char *cwd, int32_t in,
+                          int32_t out, int32_t err,
+                          const struct coffer_exec_start_opts *opts);
+int32_t linux_exec_wait (struct coffer_call *call, void *self,
+                         const char *sandbox, const char *exec,
+                         const struct coffer_exec_wait_opts *opts);
+int32_t linux_exec_list (struct coffer_call *call, void *self,
+                         const char *sandbox,
+                         const struct coffer_exec_list_opts *opts);
+int32_t linux_exec_attach (struct coffer_call *call, void *self,
+                           const char *sandbox, const char *exec, int32_t out,
+                           int32_t err,
+                           const struct coffer_exec_attach_opts *opts);
+int32_t linux_exec_signal (struct coffer_call *call, void *self,
+                           const char *sandbox, const char *exec,
+                           int32_t signal,
+                           const struct coffer_exec_signal_opts *opts);
+int32_t linux_exec_resize (struct coffer_call *call, void *self,
+                           const char *sandbox, const char *exec,
+                           uint32_t rows, uint32_t columns,
+                           const struct coffer_exec_resize_opts *opts);
+int32_t
+linux_exec_stdin_close (struct coffer_call *call, void *self,
+                        const char *sandbox, const char *exec,
+                        const struct coffer_exec_stdin_close_opts *opts);
+
+/* ---- inside.c ----------------------------------------------------------- */
+
+int32_t linux_file_read (struct coffer_call *call, void *self,
+                         const char *sandbox, const char *path, int32_t out,
+                         const struct coffer_file_read_opts *opts);
+int32_t linux_file_write (struct coffer_call *call, void *self,
+                          const char *sandbox, const char *path, int32_t in,
+                          const struct coffer_file_write_opts *opts);
+int32_t linux_file_stat (struct coffer_call *call, void *self,
+                         const char *sandbox, const char *path,
+                         const struct coffer_file_stat_opts *opts);
+int32_t linux_file_list (struct coffer_call *call, void *self,
+                         const char *sandbox, const char *path,
+                         const struct coffer_file_list_opts *opts);
+int32_t linux_file_mkdir (struct coffer_call *call, void *self,
+                          const char *sandbox, const char *path,
+                          const struct coffer_file_mkdir_opts *opts);
+int32_t linux_file_remove (struct coffer_call *call, void *self,
+                           const char *sandbox, const char *path,
+                           const struct coffer_file_remove_opts *opts);
+int32_t linux_file_rename (struct coffer_call *call, void *self,
+                           const char *sandbox, const char *from,
+                           const char *to,
+                           const struct coffer_file_rename_opts *opts);
+int32_t linux_metrics (struct coffer_call *call, void *self,
+                       const char *sandbox,
+                       const struct coffer_metrics_opts *opts);
+
+/* ---- probe.c ------------------------------------------------------------ */
+
+int32_t linux_probe (struct coffer_call *call, void *self,
+                     const struct coffer_probe_opts *opts);
+
+/* coffer_fail with a format. */
+int32_t fail_with (struct coffer_call *call, int32_t code, const char *fmt,
+                   ...) __attribute__ ((format (printf, 3, 4)));
+
+#endif /* LINUX_LINUX_H */

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this machine lets a sandbox have, found by trying where trying is the
+ * only way to know, and what an operator can do about the rest. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "linux.h"
+
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#endif
+
+/* Words that are gone when no sandbox can be made at all. */
+static const char *const everything[]
+  = { "exec", "exec.stdin", "exec.tty", "exec.signal", "exec.background",
+      "files", "durable", "ttl", "metrics", "mounts.bind", NULL };
+
+static int32_t
+fact (struct coffer_call *call, const char *name, const char *state,
+      const char *value, const char *how, const char *remedy,
+      const char *const *narrows)
+{
+  struct coffer_fact record = { sizeof record };
+
+  record.name = name;
+  record.state = state;
+  record.value = value;
+  record.how = how;
+  record.remedy = remedy;
+  record.narrows = narrows;
+  return coffer_emit_fact (call, &record);
+}
+
+static long
+sysctl_read (const char *path)
+{
+  coffer_autoclose int fd = open (path, O_RDONLY | O_CLOEXEC);
+  char text[32] = "";
+  ssize_t n = fd < 0 ? -1 : read (fd, text, sizeof text - 1);
+
+  return n <= 0 ? -1 : strtol (text, NULL, 10);
+}
+
+/* ---- namespaces --------------------------------------------------------- */
+
+struct trial {
+  int mount_errno, proc_errno;
+};
+
+/* In new namespaces, in this process's memory: system calls only. */
+static int
+trial_main (void *data)
+{
+  struct trial *trial = data;
+  long fs;
+
+  if (syscall (SYS_mount, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1) {
+    trial->mount_errno = errno;
+    return 1;
+  }
+  trial->mount_errno = 0;
+  fs = syscall (SYS_fsopen, "proc", 1);
+  if (fs < 0 || syscall (SYS_fsconfig, fs, 6, NULL, NULL, 0) == -1
+      || syscall (SYS_fsmount, fs, 1, 0) == -1)
+    trial->proc_errno = errno;
+  else
+    trial->proc_errno = 0;
+  return 0;
+}
+
+static int
+trial_run (struct trial *trial)
+{
+  static const size_t stack_size = 65536;
+  const int flags = CLONE_VM | CLONE_VFORK | CLONE_NEWUSER | CLONE_NEWNS
+                    | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC
+                    | CLONE_NEWUTS | CLONE_NEWCGROUP | SIGCHLD;
+  char *stack = malloc (stack_size);
+  sigset_t all, old;
+  pid_t pid;
+  int saved;
+
+  if (stack == NULL)
+    return -1;
+  sigfillset (&all);
+  pthread_sigmask (SIG_SETMASK, &all, &old);
+  pid = clone (trial_main, stack + stack_size, flags, trial);
+  saved = errno;
+  pthread_sigmask (SIG_SETMASK, &old, NULL);
+  free (stack);
+  if (pid < 0) {
+    errno = saved;
+    return -1;
+  }
+  while (waitpid (pid, NULL, __WALL) == -1 && errno == EINTR)
+    ;
+  return 0;
+}
+
+static const char *
+userns_remedy (int error)
+{
+  if (sysctl_read ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+        == 1)
+    return "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0";
+  if (sysctl_read ("/proc/sys/kernel/unprivileged_userns_clone") == 0)
+    return "sudo sysctl kernel.unprivileged_userns_clone=1";
+  if (sysctl_read ("/proc/sys/user/max_user_namespaces") == 0)
+    return "sudo sysctl user.max_user_namespaces=15000";
+  if (error == ENOSPC)
+    return "sudo sysctl user.max_user_namespaces=15000";
+  if (error == EINVAL || error == ENOSYS)
+    return "a kernel with all of CONFIG_*_NS";
+  return "in a container: --security-opt seccomp=unconfined and "
+         "apparmor=unconfined, or another provider";
+}
+
+static int32_t
+probe_namespaces (struct coffer_call *call)
+{
+  struct trial trial = { -1, -1 };
+  char value[128];
+  int32_t code;
+  int error = 0;
+
+  if (trial_run (&trial) == -1)
+    error = errno;
+  else
+    error = trial.mount_errno;
+  if (error != 0) {
+    snprintf (value, sizeof value, "cannot be made: %s", strerror (error));
+    return fact (call, "userns", "failed", value, "made one and mounted in it",
+                 userns_remedy (error), everything);
+  }
+  code = fact (call, "userns", "ok", "all seven namespaces can be made",
+               "made one and mounted in it", NULL, NULL);
+  if (code != COFFER_OK)
+    return code;
+  if (trial.proc_errno == 0)
+    return fact (call, "proc", "ok", "a new one can be mounted",
+                 "mounted one", NULL, NULL);
+  snprintf (value, sizeof value, "a new one cannot be mounted: %s",
+            strerror (trial.proc_errno));
+  return fact (call, "proc", "failed", value, "tried to mount one",
+               "in a container: --security-opt systempaths=unconfined",
+               everything);
+}
+
+/* ---- the rest ----------------------------------------------------------- */
+
+static int32_t
+probe_kernel (struct coffer_call *call)
+{
+  const char *why = "Linux 5.12 or newer";
+
+  if (syscall (SYS_mount_setattr, -1, "", 0, NULL, 0) == -1
+      && errno == ENOSYS)
+    return fact (call, "mounts", "failed", "mount_setattr is not there",
+                 "called it", why, everything);
+  return fact (call, "mounts", "ok",
+               geteuid () == 0 ? "detached and id-mapped" : "detached",
+               "called mount_setattr", NULL, NULL);
+}
+
+static int32_t
+probe_confinement (struct coffer_call *call)
+{
+  uint32_t action = SECCOMP_RET_KILL_PROCESS;
+  long abi = syscall (SYS_landlock_create_ruleset, NULL, 0, 1);
+  char value[32];
+  int32_t code;
+
+  if (syscall (SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == -1)
+    code = fact (call, "seccomp", "failed", "filters are not there",
+                 "SECCOMP_GET_ACTION_AVAIL", "a kernel with CONFIG_SECCOMP",
+                 everything);
+  else
+    code = fact (call, "seccomp", "ok", "filters", "SECCOMP_GET_ACTION_AVAIL",
+                 NULL, NULL);
+  if (code != COFFER_OK)
+    return code;
+  if (abi <= 0)
+    return fact (call, "landlock", "absent", strerror (errno),
+                 "landlock_create_ruleset",
+                 "boot with landlock in the lsm= list, Linux 5.13 or newer",
+                 NULL);
+  snprintf (value, sizeof value, "ABI %ld", abi);
+  return fact (call, "landlock", "ok", value, "landlock_create_ruleset", NULL,
+               NULL);
+}
+
+static int32_t
+probe_cgroup (struct coffer_call *call)
+{
+  static const char *const without[] = { "limit.memory", "limit.cpu", NULL };
+  static const char *const no_memory[] = { "limit.memory", NULL };
+  static const char *const no_cpu[] = { "limit.cpu", NULL };
+  const char *why = NULL;
+  unsigned bits = cgroup_usable (&why);
+  char value[64];
+
+  if (!(bits & (CGROUP_MEMORY | CGROUP_CPU)))
+    return fact (call, "cgroup", "absent", "no group can be made here",
+                 "looked for this process's own group", why, without);
+  snprintf (value, sizeof value, "%s%s%s",
+            bits & CGROUP_MEMORY ? "memory " : "",
+            bits & CGROUP_PIDS ? "pids " : "", bits & CGROUP_CPU ? "cpu" : "");
+  return fact (call, "cgroup", "ok", value,
+               "looked for this process's own group", NULL,
+               !(bits & CGROUP_MEMORY) ? no_memory
+               : !(bits & CGROUP_CPU) ? no_cpu : NULL);
+}
+
+static int32_t
+probe_ids (struct linux_provider *self, struct coffer_call *call)
+{
+  struct ids ids;
+  const char *why = NULL;
+  char value[64];
+
+  if (ids_choose (self, "probe", &ids, &why) == -1)
+    return fact (call, "ids", "failed", why, "/proc/self/uid_map",
+                 "run as an ordinary user", everything);
+  if (ids.privileged)
+    snprintf (value, sizeof value, "of its own, from %u on", self->pool);
+  else
+    snprintf (value, sizeof value, "%u, the caller's", ids.uid);
+  return fact (call, "ids", "ok", value, "/proc/self/uid_map", NULL, NULL);
+}
+
+static int32_t
+probe_runtime (struct linux_provider *self, struct coffer_call *call)
+{
+  static const char *const narrows[] = { "durable", "ttl", NULL };
+
+  if (self->runtime >= 0)
+    return COFFER_OK;
+  return fact (call, "runtime", "absent", "no runtime folder", "open",
+               "a writable XDG_RUNTIME_DIR or /tmp", narrows);
+}
+
+int32_t
+linux_probe (struct coffer_call *call, void *data,
+             const struct coffer_probe_opts *opts)
+{
+  struct linux_provider *self = data;
+  int32_t code = box_visit_all (self, call, 0);
+
+  (void) opts;
+  if (code == COFFER_OK)
+    code = probe_namespaces (call);
+  if (code == COFFER_OK)
+    code = probe_kernel (call);
+  if (code == COFFER_OK)
+    code = probe_confinement (call);
+  if (code == COFFER_OK)
+    code = probe_cgroup (call);
+  if (code == COFFER_OK)
+    code = probe_ids (self, call);
+  if (code == COFFER_OK)
+    code = probe_runtime (self, call);
+  return code;
+}

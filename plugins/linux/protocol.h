@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the linux provider and the init of a sandbox say to each other.
+ *
+ * One message is one SOCK_SEQPACKET packet: a header, a fixed body, strings.
+ * Descriptors travel beside it (SCM_RIGHTS) in the order that the body's
+ * flags name them.  A durable sandbox outlives the coffer that made it, so a
+ * newer provider meets older inits and the rules are:
+ *
+ *  - the first packet of an init on every connection is HELLO with its version;
+ *  - numbers of types, flags and fields are never reused;
+ *  - a body begins with its size and grows only at its end: the reader takes
+ *    the smaller of two sizes, and what is missing is zero;
+ *  - an init answers a type that it does not know with EOPNOTSUPP;
+ *  - replies carry the serial number of their request.
+ *
+ * PLAN is only ever read by the init of the same build.  Stands alone, for a
+ * program without a libc. */
+
+#ifndef LINUX_PROTOCOL_H
+#define LINUX_PROTOCOL_H
+
+#include <stdint.h>
+
+#define INIT_PROTOCOL 1
+#define INIT_MAGIC 0x436f
+#define INIT_MESSAGE_MAX 65536
+#define INIT_FDS_MAX 64
+#define INIT_EXECS_MAX 128
+#define INIT_BLOCK_MAX (8u << 20)       /* bytes of one exec's arguments */
+
+enum init_type {
+  INIT_HELLO = 1,               /* init: here I am */
+  INIT_PLAN = 2,                /* make the sandbox; READY or FAILED */
+  INIT_EXEC = 3,                /* start a command; STARTED */
+  INIT_WAIT = 4,                /* EXIT, when it has ended */
+  INIT_SIGNAL = 5,              /* DONE */
+  INIT_RESIZE = 6,              /* DONE */
+  INIT_LIST = 7,                /* one COMMAND each, then DONE */
+  INIT_INFO = 8,                /* STATE */
+  INIT_EXTEND = 9,              /* STATE */
+  INIT_ROOT = 10,               /* DONE with the root folder's descriptor */
+  INIT_END = 11,                /* everything ends; no reply */
+  INIT_CHANNEL = 12,            /* a descriptor: one more connection; none */
+  INIT_SPOOL = 13,              /* SPOOLED with the kept output */
+  INIT_FACTS = 14,              /* READY again */
+  INIT_STDIN = 15,              /* end a command's standard input; DONE */
+
+  INIT_READY = 0x8001,
+  INIT_FAILED = 0x8002,
+  INIT_STARTED = 0x8003,
+  INIT_EXIT = 0x8004,
+  INIT_DONE = 0x8005,
+  INIT_COMMAND = 0x8006,
+  INIT_STATE = 0x8007,
+  INIT_SPOOLED = 0x8008
+};
+
+struct init_header {
+  uint32_t size;                /* of the whole packet */
+  uint16_t magic;
+  uint16_t type;
+  uint32_t serial;
+  int32_t error;                /* of a reply: errno, 0 is success */
+};
+
+struct init_hello {
+  uint32_t size;
+  uint32_t version;
+  uint32_t flags;
+};
+
+enum init_plan_flag {
+  PLAN_DURABLE = 1,             /* lives on when the connection ends */
+  PLAN_SINGLE = 2,              /* one exec: its end is the end of all others */
+  PLAN_ROOT_WRITABLE = 4,
+  PLAN_LIFELINE = 8,            /* descriptor: ends when it does */
+  PLAN_LISTENER = 16,           /* descriptor: a bound socket, to listen on */
+  PLAN_PRIVILEGED = 32,         /* the maker is root: take the mapped ids */
+  PLAN_CGROUP = 64              /* limits are a cgroup's, not rlimits */
+};
+
+/* Followed by `mounts` times init_mount and then by the strings: at offsets,
+ * each NUL-terminated; `env` is a run of `n_env` strings. */
+struct init_plan {
+  uint32_t size;
+  uint32_t flags;
+  uint32_t uid, gid;            /* inside */
+  uint64_t disk_bytes;
+  uint64_t inodes;
+  uint64_t data_bytes;          /* RLIMIT_DATA; 0: none */
+  uint64_t pids;                /* RLIMIT_NPROC; 0: none */
+  int64_t expires_ns;           /* CLOCK_BOOTTIME; 0: never */
+  uint32_t mounts;
+  uint32_t n_env;
+  uint32_t env;                 /* offsets from the start of the packet */
+  uint32_t workdir;
+  uint32_t hostname;
+  uint32_t reserved;
+};
+
+enum init_mount_flag {
+  MOUNT_WRITABLE = 1,
+  MOUNT_DETACHED = 2,           /* the descriptor is a mount of its own */
+  MOUNT_FILE = 4                /* not a folder */
+};
+
+struct init_mount {
+  uint32_t size;
+  uint32_t flags;
+  uint32_t target;              /* offset */
+  uint32_t source;              /* offset; where the pinned one was found */
+};
+
+/* READY: `count` facts follow, each of five strings: name, state, value, how,
+ * remedy ("" is none). */
+struct init_ready {
+  uint32_t size;
+  uint32_t count;
+  uint64_t ns_inodes[7];        /* user mnt pid net ipc uts cgroup */
+};
+
+/* FAILED: the name of the step follows; the header has the errno. */
+struct init_failed {
+  uint32_t size;
+  uint32_t reserved;
+};
+
+enum init_exec_flag {
+  EXEC_IN = 1, EXEC_OUT = 2, EXEC_ERR = 4,      /* descriptors, in this order */
+  EXEC_TTY = 8,
+  EXEC_BACKGROUND = 16,
+  EXEC_BLOCK = 32               /* the strings are in a descriptor, the first */
+};
+
+/* Strings: argc arguments, envc variables, the working folder ("" is the
+ * sandbox's). */
+struct init_exec {
+  uint32_t size;
+  uint32_t flags;
+  uint64_t timeout_ns;          /* 0: never */
+  uint64_t output_cap;          /* per kept stream */
+  uint32_t argc, envc;
+  uint32_t rows, columns;
+  uint32_t strings_size;
+  uint32_t reserved;
+};
+
+/* Requests about one command: WAIT, SIGNAL, RESIZE, SPOOL, STDIN. */
+struct init_command {
+  uint32_t size;
+  uint32_t exec;
+  int32_t signal;
+  uint32_t rows, columns;
+  uint32_t stream;              /* SPOOL: 1 out, 2 err: its descriptor, now;
+                                 * 0: when there is more than the offsets */
+  uint64_t offsets[2];
+};
+
+struct init_extend {
+  uint32_t size;
+  uint32_t reserved;
+  int64_t expires_ns;           /* CLOCK_BOOTTIME */
+};
+
+/* STARTED, EXIT and COMMAND. */
+enum init_exit_flag {
+  EXIT_RUNNING = 1,
+  EXIT_TIMED_OUT = 2,
+  EXIT_BACKGROUND = 4,
+  EXIT_LEFT = 8                 /* what it left behind could not be ended */
+};
+
+struct init_exit {
+  uint32_t size;
+  uint32_t exec;
+  uint32_t flags;
+  int32_t code;                 /* -1: by a signal */
+  int32_t signal;
+  int32_t failure_errno;        /* it never ran */
+  uint32_t failure_step;        /* enum init_exec_step */
+  uint32_t killed;
+  int64_t started_ns;           /* CLOCK_REALTIME */
+  uint64_t duration_us;
+  uint64_t cpu_us;
+};
+
+enum init_exec_step {
+  STEP_NONE, STEP_FORK, STEP_STREAMS, STEP_TERMINAL, STEP_CWD, STEP_PROGRAM
+};
+
+struct init_state {
+  uint32_t size;
+  uint32_t running;             /* commands */
+  int64_t created_ns;           /* CLOCK_REALTIME */
+  int64_t expires_ns;           /* CLOCK_BOOTTIME; 0: never */
+  uint32_t processes;
+  uint32_t reserved;
+  uint64_t cpu_us;
+  uint64_t resident_pages;
+};
+
+/* SPOOLED, of both streams; with a descriptor when one was asked for. */
+struct init_spooled {
+  uint32_t size;
+  uint32_t ended;               /* 1: nothing more will come */
+  uint64_t bytes[2];            /* kept */
+  uint64_t dropped[2];          /* beyond the cap */
+};
+
+#endif /* LINUX_PROTOCOL_H */
