@@ -5,6 +5,7 @@ check_PROGRAMS += %D%/reaper
 %C%_reaper_LDFLAGS = $(HOST_LINK_FLAGS)
 EXTRA_DIST += %D%/lib.sh
 SCENARIOS += \
+  %D%/call.sh \
   %D%/choice.sh \
   %D%/contract.sh \
   %D%/files.sh \
