@@ -26,6 +26,18 @@ FUZZERS += %D%/fuzz-codec
 %C%_fuzz_codec_LDFLAGS = $(FUZZ_LINK_FLAGS)
 %C%_fuzz_codec_LDADD = $(UNIT_CONTRACT_LIBS)
 
+FUZZERS += %D%/fuzz-manifest
+%C%_fuzz_manifest_SOURCES = %D%/fuzz-manifest.c $(FUZZ_MAIN)
+%C%_fuzz_manifest_CFLAGS = $(FUZZ_CC_FLAGS)
+%C%_fuzz_manifest_LDFLAGS = $(FUZZ_LINK_FLAGS)
+%C%_fuzz_manifest_LDADD = $(UNIT_PROVIDER_LIBS)
+
+FUZZERS += %D%/fuzz-elf
+%C%_fuzz_elf_SOURCES = %D%/fuzz-elf.c $(FUZZ_MAIN)
+%C%_fuzz_elf_CFLAGS = $(FUZZ_CC_FLAGS)
+%C%_fuzz_elf_LDFLAGS = $(FUZZ_LINK_FLAGS)
+%C%_fuzz_elf_LDADD = $(UNIT_PROVIDER_LIBS)
+
 EXTRA_PROGRAMS = $(FUZZERS)
 CLEANFILES += $(FUZZERS)
 if FUZZING
