@@ -37,7 +37,8 @@ CLEANFILES += %D%/init/filter.h
 	%D%/filter-gen$(EXEEXT) $(host_cpu) > $@.tmp && mv $@.tmp $@
 
 # No libc, no start files, nothing of the hardening that needs one: the program
-# is small, static and has one thread.
+# is small, static and has one thread.  It is copied and hashed for every host
+# process, so it carries no symbols.
 %C%_coffer_init_SOURCES = \
   %D%/init/confine.c \
   %D%/init/exec.c \
@@ -54,6 +55,6 @@ nodist_%C%_coffer_init_SOURCES = %D%/init/filter.h
   -fno-stack-protector -fno-pie -fno-asynchronous-unwind-tables \
   -fno-strict-aliasing -fvisibility=hidden -U_FORTIFY_SOURCE
 %C%_coffer_init_LDFLAGS = -static -nostdlib -nostartfiles -no-pie \
-  -Wl,-z,noexecstack -Wl,--build-id=none
+  -Wl,-z,noexecstack -Wl,--build-id=none -Wl,-s
 %C%_coffer_init_LDADD =
 %D%/init/coffer_init-confine.$(OBJEXT): %D%/init/filter.h

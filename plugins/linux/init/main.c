@@ -619,8 +619,7 @@ init_main (void)
   hello_send (control_fd);
   if (packet_receive (control_fd, 1, &packet) != 1)
     init_exit_now (2);
-  sandbox_make (&packet);
-  packet_close_fds (&packet);
+  sandbox_make (&packet);       /* takes all descriptors of the plan */
   connection_add (control_fd);
   for (;;)
     loop_once ();
