@@ -3,5 +3,17 @@
 # slower than it may be.  Not part of `make check`, which shares its machine.
 BENCHES =
 include tests/bench/dispatch.mk
-EXTRA_PROGRAMS += $(BENCHES)
-CLEANFILES += $(BENCHES)
+EXTRA_PROGRAMS += $(BENCHES) %D%/pairs
+CLEANFILES += $(BENCHES) %D%/pairs bench.json
+
+%C%_pairs_SOURCES = %D%/pairs.c
+%C%_pairs_CFLAGS = $(HOST_CC_FLAGS)
+%C%_pairs_LDFLAGS = $(HOST_LINK_FLAGS)
+
+EXTRA_DIST += %D%/bench.sh %D%/pss.py
+
+# BENCH_RUNS, BENCH_ONLY: see the script.
+bench: all $(BENCHES) %D%/pairs
+	@COFFER_BUILD='$(abs_top_builddir)' COFFER_SOURCE='$(abs_top_srcdir)' \
+	  BENCH_PROGRAMS='$(BENCHES)' $(SHELL) $(srcdir)/%D%/bench.sh
+.PHONY: bench

@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Measures what is promised, side by side with what one would use instead, and
+# prints "NAME VALUE" lines, then one JSON document in bench.json.
+#   BENCH_RUNS=51        runs of each command (at least 50 for a verdict)
+#   BENCH_ONLY=GLOB      measure these names only
+# Exits 1 when a promise is not kept.  The machine should have nothing else to
+# do: a line says how busy it was.
+set -u
+: "${COFFER_BUILD:?}" "${COFFER_SOURCE:?}"
+runs=${BENCH_RUNS:-51}
+only=${BENCH_ONLY:-*}
+here=$COFFER_BUILD/tests/bench
+coffer=$COFFER_BUILD/coffer
+COFFER_HOME=$(mktemp -d "${TMPDIR:-/tmp}/coffer-bench.XXXXXX") || exit 2
+chmod 700 "$COFFER_HOME"
+export COFFER_HOME
+lines=$COFFER_HOME/lines
+: > "$lines"
+trap 'rm -rf "$COFFER_HOME"' EXIT
+trap 'exit 2' HUP INT TERM
+unset COFFER_PROVIDER BOX_BACKEND
+worst=0
+
+# measure NAME PROMISE COMMAND…: runs it, shows and keeps its lines.
+measure () {
+  name=$1 promise=$2
+  shift 2
+  # shellcheck disable=SC2254
+  case $name in $only) ;; *) return ;; esac
+  status=0
+  "$@" > "$COFFER_HOME/out" || status=$?
+  cat "$COFFER_HOME/out"
+  grep -v '^#' "$COFFER_HOME/out" >> "$lines"
+  case $status in
+    0) echo "# $name: kept ($promise)"; echo "${name}_kept 1" >> "$lines" ;;
+    1) echo "# $name: NOT KEPT ($promise)"; echo "${name}_kept 0" >> "$lines"
+       [ "$worst" -gt 1 ] || worst=1 ;;
+    *) echo "# $name: could not be measured" ; worst=2 ;;
+  esac
+}
+
+pairs () { "$here/pairs" -n "$runs" "$@"; }
+
+bwrap_true () {
+  # The same view of the system that a run has.
+  links=
+  for d in lib lib64 lib32 libx32 bin sbin; do
+    [ -L "/$d" ] && links="$links --symlink usr/$d /$d"
+  done
+  # shellcheck disable=SC2086
+  set -- bwrap --unshare-all --die-with-parent --ro-bind /usr /usr \
+    --ro-bind /etc /etc $links --proc /proc --dev /dev --tmpfs /tmp \
+    --tmpfs /workspace --chdir /workspace -- /bin/true
+  pairs -r 1.3 run_vs_bwrap -- "$coffer" run -- /bin/true -- "$@"
+}
+
+echo "# $(uname -sr), $(nproc) processors, load $(cut -d' ' -f1-3 /proc/loadavg), $runs runs"
+if command -v bwrap > /dev/null; then
+  measure run_vs_bwrap 'a run takes at most 1.3 times as long' bwrap_true
+else
+  echo "# run_vs_bwrap: SKIP missing: bwrap"
+fi
+measure run_host 'no promise: the host provider' \
+  pairs run_host -- "$coffer" run --provider host -- /bin/true
+measure start 'no promise: the start of coffer alone' \
+  pairs start -- "$coffer" version
+measure verify 'all shipped modules in at most 20 ms' \
+  pairs -m 20 verify -- "$coffer" provider verify
+measure run_memory 'coffer, worker and init in at most 16 MiB' \
+  python3 "$COFFER_SOURCE/tests/bench/pss.py" run 16 \
+  "$coffer" run -- /bin/sleep 1
+for program in ${BENCH_PROGRAMS:-}; do
+  name=${program##*/bench-}
+  measure "$name" 'see the program' "$COFFER_BUILD/$program"
+done
+awk 'BEGIN { printf "{" }
+  { printf "%s\"%s\": ", n++ ? ", " : "", $1
+    if (NF == 2) printf "%s", $2
+    else { printf "["; for (i = 2; i <= NF; i++) printf "%s%s", i > 2 ? ", " : "", $i; printf "]" } }
+  END { print "}" }' "$lines" > "$COFFER_BUILD/bench.json"
+echo "# written: bench.json"
+exit "$worst"
