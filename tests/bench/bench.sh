@@ -52,7 +52,7 @@ bwrap_true () {
   set -- bwrap --unshare-all --die-with-parent --ro-bind /usr /usr \
     --ro-bind /etc /etc $links --proc /proc --dev /dev --tmpfs /tmp \
     --tmpfs /workspace --chdir /workspace -- /bin/true
-  pairs -r 1.3 run_vs_bwrap -- "$coffer" run -- /bin/true -- "$@"
+  pairs -r 1.3 run_vs_bwrap ::: "$coffer" run -- /bin/true ::: "$@"
 }
 
 echo "# $(uname -sr), $(nproc) processors, load $(cut -d' ' -f1-3 /proc/loadavg), $runs runs"
@@ -62,22 +62,22 @@ else
   echo "# run_vs_bwrap: SKIP missing: bwrap"
 fi
 measure run_host 'no promise: the host provider' \
-  pairs run_host -- "$coffer" run --provider host -- /bin/true
+  pairs run_host ::: "$coffer" run --provider host -- /bin/true
 measure start 'no promise: the start of coffer alone' \
-  pairs start -- "$coffer" version
+  pairs start ::: "$coffer" version
 measure verify 'all shipped modules in at most 20 ms' \
-  pairs -m 20 verify -- "$coffer" provider verify
+  pairs -m 20 verify ::: "$coffer" provider verify
 measure run_memory 'coffer, worker and init in at most 16 MiB' \
   python3 "$COFFER_SOURCE/tests/bench/pss.py" run 16 \
-  "$coffer" run -- /bin/sleep 1
+  "$coffer" run -- /bin/sleep
 for program in ${BENCH_PROGRAMS:-}; do
   name=${program##*/bench-}
   measure "$name" 'see the program' "$COFFER_BUILD/$program"
 done
 awk 'BEGIN { printf "{" }
-  { printf "%s\"%s\": ", n++ ? ", " : "", $1
+  { printf "%s\"%s\": ", (n++ ? ", " : ""), $1
     if (NF == 2) printf "%s", $2
-    else { printf "["; for (i = 2; i <= NF; i++) printf "%s%s", i > 2 ? ", " : "", $i; printf "]" } }
+    else { printf "["; for (i = 2; i <= NF; i++) printf "%s%s", (i > 2 ? ", " : ""), $i; printf "]" } }
   END { print "}" }' "$lines" > "$COFFER_BUILD/bench.json"
 echo "# written: bench.json"
 exit "$worst"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long commands take as whole processes, side by side in one run.
  *
- *   pairs [-n RUNS] [-r RATIO] [-m MS] NAME -- COMMAND… [-- OTHER…]
+ *   pairs [-n RUNS] [-r RATIO] [-m MS] NAME ::: COMMAND… [::: OTHER…]
  *
  * Both are run RUNS times in turns, the first of each turn changing, so that
  * what else the machine does meets both alike.  Prints "NAME_ms" and, with
@@ -141,19 +141,19 @@ print_ratio (const char *name, const struct subject *subjects, int runs)
 static void
 usage (void)
 {
-  fprintf (stderr, "usage: pairs [-n RUNS] [-r RATIO] [-m MS] NAME -- COMMAND…"
-           " [-- OTHER…]\n");
+  fprintf (stderr, "usage: pairs [-n RUNS] [-r RATIO] [-m MS] NAME ::: COMMAND…"
+           " [::: OTHER…]\n");
   exit (2);
 }
 
-/* Cuts the rest of the arguments into commands at each "--". */
+/* Cuts the rest of the arguments into commands at each ":::". */
 static int
 split (char **argv, struct subject *subjects, int runs)
 {
   int n = 0;
 
   while (*argv) {
-    if (strcmp (*argv, "--") != 0 || n == 2)
+    if (strcmp (*argv, ":::") != 0 || n == 2)
       usage ();
     *argv++ = NULL;
     if (!*argv)
@@ -162,7 +162,7 @@ split (char **argv, struct subject *subjects, int runs)
     subjects[n].ms = calloc ((size_t) runs, sizeof (double));
     if (!subjects[n++].ms)
       exit (2);
-    while (*argv && strcmp (*argv, "--") != 0)
+    while (*argv && strcmp (*argv, ":::") != 0)
       argv++;
   }
   return n;

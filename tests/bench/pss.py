@@ -6,9 +6,9 @@ command's own.
 
     pss.py NAME LIMIT_MIB COMMAND...
 
-COMMAND must end in a program named "sleep", which is left out.  Prints
-"NAME_pss_mib VALUE" and one line a process; exits 1 above the limit, 2 when
-nothing was measured."""
+COMMAND must end in the program sleep, which gets its argument here (a time that
+no other has) and is left out.  Prints "NAME_pss_mib VALUE" and one line a
+process; exits 1 above the limit, 2 when nothing was measured."""
 
 import os
 import subprocess
@@ -30,14 +30,17 @@ def processes():
     return found
 
 
-def start_time(pid):
-    with open(f"/proc/{pid}/stat", "rb") as stat:
-        return int(stat.read().rsplit(b")", 1)[1].split()[19])
+def arguments(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as cmdline:
+            return cmdline.read().split(b"\0")
+    except OSError:
+        return []
 
 
-def ours(root, sleepers_before):
-    """The run's processes: below the command, or what holds the sleeper that
-    is new (a keeper is nobody's child)."""
+def ours(root, token):
+    """The run's processes: those below it, and those that hold the sleeper (a
+    keeper is nobody's child)."""
     table = processes()
     keep = {root}
     grown = True
@@ -48,15 +51,13 @@ def ours(root, sleepers_before):
                 keep.add(pid)
                 grown = True
     sleepers = [p for p, (_, name) in table.items()
-                if name == "sleep" and p not in sleepers_before]
+                if name == "sleep" and token in arguments(p)]
     for pid in sleepers:
-        while pid > 1 and pid in table and pid != os.getpid():
+        while pid > 1 and pid in table and pid not in (root, os.getpid()):
             keep.add(pid)
             pid = table[pid][0]
-    keep.discard(os.getpid())
     return {p: table[p][1] for p in keep
-            if p in table and p != 1 and start_time(p) >= start_time(root)
-            and table[p][1] not in ("sleep", "sh")}, sleepers
+            if p in table and p not in sleepers}, sleepers
 
 
 def pss_kib(pid):
@@ -69,7 +70,8 @@ def pss_kib(pid):
 
 def main():
     name, limit, command = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
-    before = {p for p, (_, n) in processes().items() if n == "sleep"}
+    token = f"1.{os.getpid()}"
+    command.append(token)
     with subprocess.Popen(command, stdin=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL) as run:
@@ -77,9 +79,9 @@ def main():
         sleepers, found = [], {}
         while time.monotonic() < end and not sleepers:
             time.sleep(0.05)
-            found, sleepers = ours(run.pid, before)
+            found, sleepers = ours(run.pid, token.encode())
         time.sleep(0.1)
-        found, sleepers = ours(run.pid, before) if sleepers else ({}, [])
+        found, sleepers = ours(run.pid, token.encode()) if sleepers else ({}, [])
         sizes = {}
         for pid, program in found.items():
             try:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # Providers of test modules, in workers and in this process.
-include tests/modules/local.mk
 include tests/modules/hostile.mk
 
 UNIT_PROVIDER_LIBS = core/provider/libprovider.a \
