@@ -399,6 +399,18 @@ local_size (int local)
            ? (uint64_t) st.st_size : 0;
 }
 
+/* Is ".." one of its components? */
+static int
+path_climbs (const char *path)
+{
+  const char *at;
+
+  for (at = path; (at = strstr (at, "..")); at += 2)
+    if ((at == path || at[-1] == '/') && (!at[2] || at[2] == '/'))
+      return 1;
+  return 0;
+}
+
 static int
 check_path (const char *path, struct error **err)
 {
@@ -409,6 +421,9 @@ check_path (const char *path, struct error **err)
                       "a path in a sandbox has 1 to 4095 bytes");
   if (path[size - 1] == '/')
     return error_set (err, E_FILE_KIND, 0, "%s names a folder", path);
+  if (path_climbs (path))
+    return error_set (err, E_FILE_DENIED, 0, "%s: no path leads upwards",
+                      path);
   return 0;
 }
 
@@ -597,20 +612,27 @@ download_verified (struct transfer *transfer, struct local_file *local,
   return 0;
 }
 
-/* How much there will be, for progress; the read itself decides. */
-static uint64_t
-remote_size (const struct transfer *transfer)
+/* What is there, so that a fifo is refused by its name rather than read, and
+ * how much for progress; the read itself decides. */
+static int
+remote_look (struct transfer *transfer, struct error **err)
 {
   auto_transfer struct transfer asked = { .pipe = -1 };
   struct provider_call call = { .cancel_fd = call_cancel_fd (transfer->call),
                                 .sink = { .record = sink_stat,
                                           .data = &asked } };
-  uint64_t size = 0;
+  const char *kind;
 
-  if (INVOKE (transfer->provider, &call, NULL, file_stat,
-              .sandbox = transfer->sandbox, .path = transfer->path) == 0)
-    json_get_u64 (json_object_get (asked.stat, "size_bytes"), &size);
-  return size;
+  if (INVOKE (transfer->provider, &call, err, file_stat,
+              .sandbox = transfer->sandbox, .path = transfer->path) < 0)
+    return -1;
+  kind = json_string_value (json_object_get (asked.stat, "kind"));
+  /* A link is the provider's to refuse: it knows where it leads. */
+  if (kind && strcmp (kind, "file") && strcmp (kind, "symlink"))
+    return error_set (err, E_FILE_KIND, 0, "%s is a %s, not a file",
+                      transfer->path, kind);
+  json_get_u64 (json_object_get (asked.stat, "size_bytes"), &transfer->total);
+  return 0;
 }
 
 int
@@ -628,8 +650,8 @@ sandbox_download (struct host *host, const char *id, const char *path,
 
   if (reach_files (host, id, path, &record, &transfer.provider, err) < 0)
     return -1;
-  if (call && call->sink.progress)
-    transfer.total = remote_size (&transfer);
+  if (remote_look (&transfer, err) < 0)
+    return -1;
   local_begin (&file, local);
   if (download_verified (&transfer, &file, &passed, err) < 0) {
     if (file.regular && ftruncate (local, file.start) < 0)
