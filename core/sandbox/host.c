@@ -348,6 +348,10 @@ host_close (struct host *host)
   if (!host)
     return;
   close_live (host);
+  /* Not when somebody waits for this process to go away. */
+  if (host->records && host->owner.pid == getpid ()
+      && !sandbox_signal_caught ())
+    host_sweep (host, NULL);
   for (opened = host->opened; opened; opened = next) {
     next = opened->next;
     provider_close (opened->provider);

@@ -84,8 +84,10 @@ int host_has_records (const struct host *host);
 /* The provider's registry entry and its opened instance (opened once). */
 int host_provider (struct host *host, const char *id, struct provider **out,
                    struct error **err);
-/* Finds what earlier processes left: rows of dead owners, creations that never
- * finished, sandboxes that are gone.  Cheap when there is nothing. */
+/* Finds what earlier processes left: rows of dead owners and creations that
+ * never finished.  Cheap when there is nothing.  sandbox_list begins with it
+ * and host_close ends with it, so that each command clears up what the one
+ * before could not; what has failed once is left to sandbox_prune. */
 int host_sweep (struct host *host, struct error **err);
 
 /* ---- life cycle --------------------------------------------------------- */

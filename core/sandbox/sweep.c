@@ -22,6 +22,7 @@
 /* What became of rows, for prune's report; NULL members: not wanted. */
 struct sweep {
   struct host *host;
+  int again;                    /* also what has failed once */
   json_t *killed, *dropped, *kept;
 };
 
@@ -149,7 +150,8 @@ sweep_row (struct sweep *sweep, struct sandbox_record *record)
   struct host *host = sweep->host;
   enum owner_state owner = OWNER_DEAD;
 
-  if (is_own (host, record->id))
+  if (is_own (host, record->id)
+      || (record->state == SANDBOX_LOST && !sweep->again))
     return;
   if (record->owner_pid)
     owner = owner_check (&host->owner, record->owner_pid, record->owner_start,
@@ -340,7 +342,8 @@ sandbox_list (struct host *host, json_t **out, struct error **err)
 
   if (!host->records)
     return error_set (err, E_RECORDS, 0, "there are no records to list");
-  if (records_list (host->records, RECORDS_ALL, &list, err) < 0)
+  if (host_sweep (host, err) < 0
+      || records_list (host->records, RECORDS_ALL, &list, err) < 0)
     return -1;
   for (i = 0; i < list.count; i++)
     if (list_row (host, list.items[i], &listings, rows, err) < 0)
@@ -376,7 +379,7 @@ sandbox_prune (struct host *host, json_t **out, struct error **err)
 {
   auto_record_list struct record_list list = { 0, NULL };
   auto_json json_t *report = json_object ();
-  struct sweep sweep = { .host = host, .killed = json_array (),
+  struct sweep sweep = { .host = host, .again = 1, .killed = json_array (),
                          .dropped = json_array (), .kept = json_array () };
   size_t i;
 

@@ -18,4 +18,5 @@ SCENARIOS += \
   %D%/run-json.sh \
   %D%/sandbox.sh \
   %D%/shell.sh \
+  %D%/sigkill.sh \
   %D%/usage.sh
