@@ -31,7 +31,7 @@ clean-local: clean-stage
 clean-stage:
 	-rm -rf stage
 
-install-exec-hook:
+install-data-hook:
 	$(seal_into) '$(DESTDIR)$(providersdir)' $(PROVIDER_MANIFESTS)
 
 uninstall-hook:

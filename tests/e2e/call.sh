@@ -9,7 +9,9 @@ name='你好 世界/'\''q".txt'
 body=$T/body
 printf 'café\n☃\n' >"$body"
 
-call () { run coffer call --in-process host "$@"; }
+mode=--in-process
+# shellcheck disable=SC2086
+call () { run coffer call $mode host "$@"; }
 # What the one record of a name says: RECORD EXPRESSION.
 said () {
   python3 -c '
@@ -72,6 +74,60 @@ is "open is no operation to call" "$status" 2
 run coffer call --in-process nobody probe
 is "an unknown provider" "$status" 4
 
+# In a worker the caller cannot tell the difference.
+mode=
+call file_read sandbox=sb-call path="$name" out="$T/copy2"
+same "the same file through a worker" "$T/copy2" "$body"
+call file_stat sandbox=sb-call path=missing
+is "the same failure through a worker" "$status" 4
+
+# An installed module says back what came through the channel.
+mkdir -p "$COFFER_HOME/providers/parrot"
+chmod go-w "$COFFER_HOME" "$COFFER_HOME/providers" \
+  "$COFFER_HOME/providers/parrot"
+install -m 644 "$COFFER_BUILD/tests/e2e/modules/parrot.so" \
+  "$COFFER_SOURCE/tests/e2e/modules/parrot.yaml" "$COFFER_HOME/providers/parrot"
+coffer seal "$COFFER_HOME/providers/parrot/parrot.yaml"
+printf '{"trust":"local","manifest_sha256":"%s"}\n' \
+  "$(sha256sum <"$COFFER_HOME/providers/parrot/parrot.yaml" | cut -c 1-64)" \
+  >"$COFFER_HOME/providers/parrot/receipt.json"
+chmod 644 "$COFFER_HOME/providers/parrot/receipt.json"
+
+run coffer call parrot sandbox_create sandbox=sb-1 \
+  spec.memory_bytes=18446744073709551615 spec.ttl_ms=9007199254740993 \
+  "spec.workdir=$(printf '/tmp/\377')" "spec.metadata=path=/tmp/$name"
+is "a u64 is exact at the other end" \
+  "$(said sandbox_info 'r["native_id"], r["expires_ns"]')" \
+  "('18446744073709551615', 9007199254740993)"
+is "no descriptor is -1" "$(said sandbox_info 'r["created_ns"]')" -1
+is "bytes that are not UTF-8 come back as they were" \
+  "$(said sandbox_info 'r["workspace"]')" "{'b64': 'L3RtcC//'}"
+is "and text as text" "$(said sandbox_info 'r["metadata"][0]')" \
+  "path=/tmp/$name"
+
+status=0
+coffer call parrot exec_start sandbox=sb-1 argv=one argv='' argv="$name" \
+  cwd=here in=- out="$T/words" err="$T/squawk" opts.background=1 \
+  <"$body" >"$out" 2>"$err" || status=$?
+is "three streams through the channel" "$status" 0
+printf 'one\0\0%s\0' "$name" >"$T/want"
+same "what the module wrote" "$T/words" "$T/want"
+is "to each of them" "$(cat "$T/squawk")" squawk
+is "and how much it read" \
+  "$(said exec_info 'r["started_ns"], r["state"], r["background"]')" \
+  "(10, 'here', True)"
+run coffer call parrot exec_wait sandbox=s exec=5
+is "numbers of each kind" \
+  "$(said exec_exit 'r["code"], r["signal"], r["duration_us"]')" \
+  "(-1, 9, '18446744073709551615')"
+run coffer call parrot metrics sandbox=load
+is "a real number" "$(said metric 'r["value"]')" 0.5
+run coffer call parrot sandbox_info sandbox=x
+like "the module's own message" "$(cat "$err")" 'nothing is ever made here'
+run coffer call --in-process parrot probe
+is "what coffer does not ship stays in a worker" "$status" 5
+
+mode=--in-process
 call sandbox_kill sandbox=sb-call
 is "the sandbox is killed" "$status" 0
 call sandbox_list
