@@ -18,3 +18,10 @@ UNIT_TESTS += %D%/test-error %D%/test-text %D%/test-place
 %C%_test_place_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_place_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_place_LDADD = $(UNIT_BASE_LIBS)
+
+UNIT_TESTS += %D%/test-sha256
+%C%_test_sha256_SOURCES = %D%/test-sha256.c %D%/harness.h
+%C%_test_sha256_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_sha256_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sha256_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sha256_LDADD = $(UNIT_BASE_LIBS)
