@@ -10,11 +10,26 @@
 
 #include <coffer/provider.h>
 
+/* How many places a test has named, and how many the table has. */
+static int named;
+
 #define SIZE(record, bytes)                                                   \
   assert_int_equal (sizeof (struct coffer_##record), bytes)
 #define AT(record, field, offset)                                             \
-  assert_int_equal (offsetof (struct coffer_##record, field), offset)
+  do {                                                                        \
+    assert_int_equal (offsetof (struct coffer_##record, field), offset);      \
+    named++;                                                                  \
+  } while (0)
 #define SLOT(operation, offset) AT (operations, operation, offset)
+
+#define ONE(...) +1
+#define NOTHING(...)
+#define FIELDS_OF_RECORD(id, name, since, FIELDS, doc) FIELDS (ONE, ONE)
+#define FIELDS_OF_OPTS(id, name, since, capability, args, OPTS, doc)          \
+  OPTS (ONE, ONE)
+#define ALL_NAMED(total)                                                      \
+  assert_int_equal (named, 0 total);                                          \
+  named = 0
 
 static void
 records_lie_where_they_did (void **state)
@@ -121,6 +136,7 @@ records_lie_where_they_did (void **state)
   SIZE (file, 24);
   AT (file, fd, 8);
   AT (file, name, 16);
+  ALL_NAMED (COFFER_RECORDS (FIELDS_OF_RECORD));
 }
 
 static void
@@ -160,6 +176,7 @@ options_lie_where_they_did (void **state)
 
   SIZE (file_remove_opts, 12);
   AT (file_remove_opts, recursive, 8);
+  ALL_NAMED (COFFER_OPERATIONS (FIELDS_OF_OPTS, NOTHING, NOTHING));
 
   /* An operation without options still has the record. */
   SIZE (close_opts, 8);
@@ -205,6 +222,7 @@ slots_lie_where_they_did (void **state)
   SLOT (snapshot_list, 264);
   SLOT (snapshot_delete, 272);
   SIZE (operations, 280);
+  ALL_NAMED (COFFER_OPERATIONS (ONE, NOTHING, NOTHING));
 }
 
 static void

@@ -2,9 +2,6 @@
 # Providers of test modules, in workers and in this process.
 include tests/modules/hostile.mk
 
-UNIT_PROVIDER_LIBS = core/provider/libprovider.a \
-  core/contract/libcontract.a $(UNIT_BASE_LIBS) $(FFI_LIBS)
-
 UNIT_TESTS += %D%/test-worker
 %C%_test_worker_SOURCES = %D%/test-worker.c %D%/provider-fixture.c \
   %D%/provider-fixture.h %D%/harness.h
