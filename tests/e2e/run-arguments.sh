@@ -43,12 +43,8 @@ print ("a hostile name of a program is escaped\t%s\t%s" % (
     "yes" if b"\x1b" not in p.stderr and p.stderr.count (b"\n") == 1 else "no: %s" % p.stderr[:200],
     0 if p.returncode == 127 else p.returncode))
 # coffer itself, called with no arguments at all.
-pid = os.fork ()
-if pid == 0:
-    null = os.open ("/dev/null", os.O_RDWR)
-    os.dup2 (null, 1); os.dup2 (null, 2)
-    os.execv (coffer, [""])
-code = os.waitstatus_to_exitcode (os.waitpid (pid, 0)[1])
+code = subprocess.run ([""], executable=coffer, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL).returncode
 print ("coffer with an empty name of its own\tyes\t%d" % (0 if code == 2 else code))
 PY
 python3 "$T/check.py" "$COFFER_BUILD/coffer" "$T/show.py" >"$T/report" 2>"$err"

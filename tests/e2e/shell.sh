@@ -46,11 +46,11 @@ print ("status", code, "restored", restored == before)
 PY
 type_in () { run python3 "$T/type.py" "$@"; }
 
-type_in '[("", "PS1=; stty size; tty; echo \"got-$((6 * 7))\"\n"), ("got-42", "exit 5\n")]' \
+type_in '[("", "PS1=; stty size; test -t 0 && test -t 2 && echo through-tty >/dev/tty; echo \"got-$((6 * 7))\"\n"), ("got-42", "exit 5\n")]' \
   "$COFFER_BUILD/coffer" sandbox shell "$id"
 like "shell: commands run" "$(cat "$out")" '^got-42'
 like "shell: the terminal's size is ours" "$(cat "$out")" '37 100'
-like "shell: it is a terminal" "$(cat "$out")" '/dev/(pts/|console)'
+like "shell: it is a terminal, and the controlling one" "$(cat "$out")" '^through-tty'
 like "shell: the exit status, and our terminal as it was" "$(cat "$out")" 'status 5 restored True'
 
 type_in '[("", "PS1=; echo re\"\"ady\n"), ("ready", (20, 60)), ("", "sleep 0.5; stty size; exit\n")]' \
