@@ -3,6 +3,7 @@
 # slower than it may be.  Not part of `make check`, which shares its machine.
 BENCHES =
 include tests/bench/dispatch.mk
+include tests/bench/registry.mk
 EXTRA_PROGRAMS += $(BENCHES) %D%/pairs
 CLEANFILES += $(BENCHES) %D%/pairs bench.json
 
