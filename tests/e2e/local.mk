@@ -10,6 +10,7 @@ SCENARIOS += \
   %D%/contract.sh \
   %D%/files.sh \
   %D%/manual.sh \
+  %D%/provider.sh \
   %D%/refusals.sh \
   %D%/run.sh \
   %D%/run-arguments.sh \
