@@ -31,6 +31,7 @@ clean-local: clean-stage
 clean-stage:
 	-rm -rf stage
 
+# automake counts a folder without `exec` in its variable as data.
 install-data-hook:
 	$(seal_into) '$(DESTDIR)$(providersdir)' $(PROVIDER_MANIFESTS)
 

@@ -141,7 +141,7 @@ workspace_path (int folder, char *path, size_t size)
     errno = n < 0 ? errno : ENAMETOOLONG;
     return -1;
   }
-  strcpy (path + n, "/" KEEPER_WORKSPACE);
+  memcpy (path + n, "/" KEEPER_WORKSPACE, sizeof "/" KEEPER_WORKSPACE);
   return 0;
 }
 

@@ -18,7 +18,7 @@ check () {
     echo "ok $tap_n - $tap_name"
   else
     echo "not ok $tap_n - $tap_name"
-    sed 's/^/# /' "$tmp/tap.out" | head -40
+    sed 's/^/# /' "$tmp/tap.out" | tail -40
     tap_failed=1
   fi
 }

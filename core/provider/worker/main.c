@@ -103,7 +103,7 @@ read_note (const json_t *json, struct coffer_note *note)
   note->needs = (uint32_t) channel_integer (json, "needs", 0);
   if (!name || strlen (name) >= sizeof note->name)
     return -1;
-  strcpy (note->name, name);
+  memcpy (note->name, name, strlen (name) + 1);
   return 0;
 }
 
