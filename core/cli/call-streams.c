@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@
 void
 call_streams_init (struct call_streams *streams)
 {
-  *streams = (struct call_streams){ .cancel_fd = -1 };
+  *streams = (struct call_streams){ .cancel_fd = -1, .any_fd = -1 };
 }
 
 /* "in" is read by the operation; what is called otherwise, it writes. */
@@ -39,6 +40,25 @@ file_open (struct call_streams *streams, const char *name, const char *value,
                  | (reads ? O_RDONLY : O_WRONLY | O_CREAT | O_TRUNC), 0666);
 }
 
+static int
+cancel_add (struct call_streams *streams, int fd)
+{
+  struct epoll_event readable = { .events = EPOLLIN };
+
+  return epoll_ctl (streams->any_fd, EPOLL_CTL_ADD, fd, &readable);
+}
+
+static int
+cancel_make (struct call_streams *streams)
+{
+  if (streams->any_fd >= 0)
+    return 0;
+  streams->cancel_fd = eventfd (0, EFD_CLOEXEC);
+  streams->any_fd = epoll_create1 (EPOLL_CLOEXEC);
+  return streams->cancel_fd < 0 || streams->any_fd < 0
+         ? -1 : cancel_add (streams, streams->cancel_fd);
+}
+
 int
 call_streams_add (struct call_streams *streams, const char *name,
                   const char *value, int *index, struct error **err)
@@ -50,12 +70,10 @@ call_streams_add (struct call_streams *streams, const char *name,
   if (streams->fds.count == CONTRACT_MAX_FDS)
     return error_set (err, E_INVALID, 0, "%s: more than %d descriptors", name,
                       CONTRACT_MAX_FDS);
-  if (streams->cancel_fd < 0)
-    streams->cancel_fd = eventfd (0, EFD_CLOEXEC);
   file = file_open (streams, name, value, reads);
   if (file < 0)
     return error_set (err, E_IO, errno, "%s: open %s", name, value);
-  if (streams->cancel_fd < 0 || pipe2 (ends, O_CLOEXEC) < 0)
+  if (cancel_make (streams) < 0 || pipe2 (ends, O_CLOEXEC) < 0)
     return error_set (err, E_IO, errno, "%s: a pipe", name);
   *index = streams->fds.count++;
   stream = &streams->stream[*index];
@@ -73,10 +91,10 @@ stream_copy (void *data)
   struct call_stream *stream = data;
   int from = stream->reads ? stream->file : stream->ours;
   int to = stream->reads ? stream->ours : stream->file;
+  int any = stream->streams->any_fd;
   uint64_t copied;
 
-  if (coffer_copy (from, to, 0, INT64_MAX, stream->streams->cancel_fd,
-                   &copied) < 0
+  if (coffer_copy (from, to, 0, INT64_MAX, any, &copied) < 0
       && errno != ECANCELED && !(stream->reads && errno == EPIPE))
     stream->sys_errno = errno;
   /* The end of the input is the end of the operation's. */
@@ -85,9 +103,14 @@ stream_copy (void *data)
 }
 
 int
-call_streams_start (struct call_streams *streams, struct error **err)
+call_streams_start (struct call_streams *streams, int cancel_fd,
+                    struct error **err)
 {
   int i, r;
+
+  if (streams->any_fd >= 0 && cancel_fd >= 0
+      && cancel_add (streams, cancel_fd) < 0)
+    return error_set (err, E_IO, errno, "watching for signals");
 
   for (i = 0; i < streams->fds.count; i++) {
     r = pthread_create (&streams->stream[i].thread, NULL, stream_copy,
@@ -160,5 +183,6 @@ call_streams_fini (struct call_streams *streams)
     coffer_fd_close (&streams->stream[i].ours);
     coffer_fd_close (&streams->stream[i].file);
   }
+  coffer_fd_close (&streams->any_fd);
   coffer_fd_close (&streams->cancel_fd);
 }

@@ -62,12 +62,16 @@ call_invoke (struct provider *provider, const struct contract_op *op,
              struct error **err)
 {
   auto_error struct error *copying = NULL;
-  int r = call_streams_start (streams, err);
+  int r = call_streams_start (streams, call->cancel_fd, err);
 
   if (r == 0)
     r = provider_invoke (provider, op->id, values, call, err);
   if (call_streams_finish (streams, r < 0, &copying) < 0 && r == 0)
     r = error_move (err, steal (copying));
+  /* The call may be over and a stream of it not. */
+  if (r == 0 && sandbox_signal_caught ())
+    r = error_set (err, E_EXEC_CANCELLED, 0, "%s: ended by a signal",
+                   op->name);
   return r;
 }
 

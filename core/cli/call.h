@@ -24,7 +24,8 @@ struct call_stream {
 struct call_streams {
   struct contract_fds fds;      /* the operation's ends */
   struct call_stream stream[CONTRACT_MAX_FDS];
-  int cancel_fd;                /* an eventfd; -1 before the first stream */
+  int cancel_fd;                /* an eventfd of ours; -1: no streams yet */
+  int any_fd;                   /* an epoll: cancel_fd, or the caller's */
   int writes_stdout;            /* a stream leads to standard output */
 };
 
@@ -33,7 +34,9 @@ void call_streams_init (struct call_streams *streams);
  * descriptor in `fds`. */
 int call_streams_add (struct call_streams *streams, const char *name,
                       const char *value, int *index, struct error **err);
-int call_streams_start (struct call_streams *streams, struct error **err);
+/* cancel_fd: readable when the caller gives up; -1: none. */
+int call_streams_start (struct call_streams *streams, int cancel_fd,
+                        struct error **err);
 /* Closes the operation's ends, then waits for what it wrote and, when it wrote
  * nothing anywhere, for what it reads.  failed: nobody waits. */
 int call_streams_finish (struct call_streams *streams, int failed,

@@ -49,6 +49,20 @@ is "a command is started with three streams" "$status" 0
 same "its output is passed on to the end" "$out" "$body"
 is "and its errors" "$(cat "$T/err2")" err
 
+# Waiting for a stream ends with a signal, also once the call is over.
+mkfifo "$T/never"
+sleep 60 >"$T/never" &
+holder=$!
+coffer call --in-process host exec_start sandbox=sb-call argv=sleep argv=60 \
+  in="$T/never" out="$T/none" >"$out" 2>"$err" &
+caller=$!
+soon 5 grep -q exec_info "$out"
+kill -TERM "$caller"
+status=0
+wait "$caller" || status=$?
+kill "$holder"; wait "$holder" 2>/dev/null
+is "a signal ends the wait for streams" "$status" 143
+
 call exec_start sandbox=sb-call argv=true opts.timeout_ms=5s
 is "a time may have a suffix" "$status" 0
 

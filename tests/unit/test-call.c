@@ -138,7 +138,7 @@ files_are_reached_through_pipes (void **state)
     assert_int_equal (fstat (streams.fds.fd[i], &st), 0);
     assert_true (S_ISFIFO (st.st_mode));
   }
-  assert_int_equal (call_streams_start (&streams, NULL), 0);
+  assert_int_equal (call_streams_start (&streams, -1, NULL), 0);
   /* An operation that copies its input to its output. */
   for (ssize_t n; (n = read (streams.fds.fd[0], read_back, 64)) > 0;)
     assert_int_equal (write (streams.fds.fd[1], read_back, n), n);
@@ -170,7 +170,7 @@ a_failed_call_waits_for_no_stream (void **state)
   call_streams_init (&streams);
   assert_int_equal (call_values (op, (const char *[]){ in, NULL }, &streams,
                                  &json, NULL), 0);
-  assert_int_equal (call_streams_start (&streams, NULL), 0);
+  assert_int_equal (call_streams_start (&streams, -1, NULL), 0);
   assert_int_equal (call_streams_finish (&streams, 1, NULL), 0);
   call_streams_fini (&streams);
   close (keep);
