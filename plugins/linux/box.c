@@ -451,32 +451,40 @@ metadata_read (int folder, struct coffer_strings *strings, char **bytes)
   return coffer_strings_view (strings);
 }
 
-int32_t
-box_emit_info (struct coffer_call *call, struct link *link, const char *id,
-               int folder)
+static int
+state_ask (struct link *link, const struct coffer_call *call,
+           struct init_state *state)
 {
   struct request request = { .type = INIT_INFO };
+  struct reply reply;
+
+  if (link_ask (link, &request, &reply, call) == -1)
+    return -1;
+  coffer_fd_close (&reply.fd);
+  return reply_body (&reply, state, sizeof *state);
+}
+
+static int32_t
+state_emit (struct coffer_call *call, const struct link *link, const char *id,
+            int folder, const struct init_state *state)
+{
   struct coffer_sandbox_info info = { sizeof info };
   coffer_autostrings struct coffer_strings metadata = { 0 };
-  struct init_state state;
-  struct reply reply;
   char native[32] = "", *bytes;
   struct ucred peer;
   socklen_t size = sizeof peer;
   int32_t code;
 
-  if (link_ask (link, &request, &reply, call) == -1
-      || reply_body (&reply, &state, sizeof state) == -1)
-    return coffer_fail_errno (call, errno, "asking the sandbox's init");
-  if (getsockopt (link->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0
-      && !link->shared && link->box == NULL)
+  if (link->box != NULL)
+    snprintf (native, sizeof native, "pid:%d", (int) link->box->pid);
+  else if (getsockopt (link->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
     snprintf (native, sizeof native, "pid:%d", (int) peer.pid);
   info.sandbox = id;
   info.native_id = native[0] ? native : id;
   info.state = "running";
-  info.created_ns = state.created_ns;
-  if (state.expires_ns != 0)
-    info.expires_ns = coffer_realtime_ns () + state.expires_ns
+  info.created_ns = state->created_ns;
+  if (state->expires_ns != 0)
+    info.expires_ns = coffer_realtime_ns () + state->expires_ns
                       - coffer_boottime_ns ();
   info.isolation = "namespaces";
   info.workspace = "/workspace";
@@ -484,6 +492,17 @@ box_emit_info (struct coffer_call *call, struct link *link, const char *id,
   code = coffer_emit_sandbox_info (call, &info);
   free (bytes);
   return code;
+}
+
+int32_t
+box_emit_info (struct coffer_call *call, struct link *link, const char *id,
+               int folder)
+{
+  struct init_state state;
+
+  if (state_ask (link, call, &state) == -1)
+    return coffer_fail_errno (call, errno, "asking the sandbox's init");
+  return state_emit (call, link, id, folder, &state);
 }
 
 int32_t
@@ -504,35 +523,39 @@ linux_sandbox_info (struct coffer_call *call, void *data, const char *sandbox,
   return box_emit_info (call, &link, sandbox, folder);
 }
 
-/* One folder: a sandbox that answers is emitted, a leftover is removed. */
-static void
+/* One folder: a sandbox that answers is emitted, a leftover is removed, and
+ * one that somebody is just making is left alone. */
+static int32_t
 folder_visit (struct linux_provider *self, struct coffer_call *call,
               const char *id, int emit)
 {
   coffer_autoclose int folder = -1;
   auto_link struct link link;
+  struct init_state state;
 
   if (box_link (self, id, call, &link) == 0) {
     folder = openat (self->runtime, id,
                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    /* One that ends at this moment is not an error of the list. */
-    if (emit && folder >= 0)
-      box_emit_info (call, &link, id, folder);
-    return;
-  }
-  if (errno != ENOENT)
-    return;
+    if (state_ask (&link, call, &state) == 0)
+      return emit ? state_emit (call, &link, id, folder, &state) : COFFER_OK;
+    if (errno != ECONNRESET)
+      return COFFER_OK;         /* it lives, and has no time */
+    coffer_fd_close (&folder);
+  } else if (errno != ENOENT)
+    return COFFER_OK;
   folder = box_folder (self, id, 0, 0, 0, NULL);
   if (folder >= 0 && init_end (self, id, call) == 0) {
     box_remove (self, id, folder);
     box_forget (self, id);
   }
+  return COFFER_OK;
 }
 
 int32_t
 box_visit_all (struct linux_provider *self, struct coffer_call *call,
                int emit)
 {
+  int32_t code = COFFER_OK;
   struct dirent *entry;
   DIR *dir;
   int fd;
@@ -545,11 +568,11 @@ box_visit_all (struct linux_provider *self, struct coffer_call *call,
     coffer_fd_close (&fd);
     return coffer_fail_errno (call, errno, "reading the runtime folder");
   }
-  while ((entry = readdir (dir)) != NULL)
+  while (code == COFFER_OK && (entry = readdir (dir)) != NULL)
     if (box_id_valid (entry->d_name))
-      folder_visit (self, call, entry->d_name, emit);
+      code = folder_visit (self, call, entry->d_name, emit);
   closedir (dir);
-  return COFFER_OK;
+  return code;
 }
 
 int32_t

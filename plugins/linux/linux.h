@@ -41,6 +41,7 @@ struct box {
   char id[BOX_ID_MAX + 1];
   int control;                  /* connection to its init */
   int pidfd;
+  pid_t pid;                    /* for people */
   uint32_t serial;              /* of the last request on it */
   pthread_mutex_t busy;
 };

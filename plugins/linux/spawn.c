@@ -710,6 +710,7 @@ box_keep (struct making *making)
     return NULL;
   box->refs = 1;
   box->serial = 1;
+  box->pid = making->pid;
   snprintf (box->id, sizeof box->id, "%s", making->id);
   box->control = coffer_fd_steal (&making->control);
   box->pidfd = coffer_fd_steal (&making->pidfd);

@@ -259,14 +259,17 @@ devices_make (void)
   link_make ("/proc/self/fd/2", "dev/stderr");
 }
 
+/* Looked for first: a detached mount that finds no place makes the kernel wait
+ * for all its processors when it is closed. */
 static void
 proc_cover (const char *path, int from, const char *source)
 {
-  int tree = (int) must (path, tree_clone (from, source, 0));
-  long r = SYS (move_mount, tree, "", root, path, MOVE_EMPTY_);
+  int tree;
 
-  if (r != -ENOENT_)            /* this kernel has no such file */
-    must (path, r);
+  if (SYS (faccessat, root, path, 0) == -ENOENT_)
+    return;                     /* this kernel has no such file */
+  tree = (int) must (path, tree_clone (from, source, 0));
+  mount_attach (path, tree, root, path);
   fd_close (tree);
 }
 

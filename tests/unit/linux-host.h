@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host as small as the tests of the linux provider need: it loads the
+ * module, answers its calls, and keeps what is emitted. */
+
+#ifndef TESTS_LINUX_HOST_H
+#define TESTS_LINUX_HOST_H
+
+#include <coffer/provider.h>
+
+#define HOST_TEXT 65536
+
+struct linux_host {
+  const struct coffer_operations *ops;
+  void *self;
+  void *module;
+  int runtime;                  /* the runtime folder */
+  char runtime_path[64];
+  char file_name[32];
+  /* What the last call gave. */
+  char error[1024];
+  char facts[HOST_TEXT];        /* "NAME STATE VALUE\n" each */
+  char infos[HOST_TEXT];        /* "ID STATE\n" each */
+  char files[HOST_TEXT];        /* "KIND PATH SIZE\n" each */
+  char metrics[HOST_TEXT];      /* "NAME VALUE\n" each */
+  char exec[32];
+  struct coffer_exec_exit exit; /* texts are copies below */
+  char failure[256];
+  char limits[256];             /* words, each with a space after it */
+  int64_t expires_ns;
+  char metadata[256];
+};
+
+/* A call object for one operation; forgets what the last one gave. */
+struct coffer_call *host_call (struct linux_host *host, int64_t timeout_ms);
+void linux_host_open (struct linux_host *host);
+void linux_host_close (struct linux_host *host);
+
+/* Everything that a command wrote, and how it ended. */
+struct outcome {
+  char out[HOST_TEXT];
+  size_t out_size;
+  char err[HOST_TEXT];
+  size_t err_size;
+};
+
+int32_t host_create (struct linux_host *host, const char *id,
+                     const struct coffer_sandbox_spec *spec);
+int32_t host_kill (struct linux_host *host, const char *id);
+/* Starts, collects, waits. */
+int32_t host_run (struct linux_host *host, const char *id,
+                  const char *const *argv, const char *const *env,
+                  const char *input, uint64_t timeout_ms,
+                  struct outcome *outcome);
+/* The same in a sandbox of its own, made for one command. */
+int32_t host_run_once (struct linux_host *host,
+                       const struct coffer_sandbox_spec *spec,
+                       const char *const *argv, uint64_t timeout_ms,
+                       struct outcome *outcome);
+/* Whether this machine lets us make sandboxes at all; the reason is printed
+ * as a skip. */
+int host_can (void);
+
+#endif /* TESTS_LINUX_HOST_H */

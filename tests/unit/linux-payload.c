@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a hostile program would try, one attempt a name.  It runs inside a
+ * sandbox, put there by test-linux-confined.c:
+ *
+ *   linux-payload NAME [ARGUMENT]
+ *
+ * Exit 0: the attempt was refused as it must be.  Otherwise a line on standard
+ * output says what happened.  The test judges by what it sees from outside
+ * wherever there is something to see. */
+
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int failures;
+
+/* The call must fail, with that errno (0: any). */
+static void
+refused (const char *what, long ret, int expected)
+{
+  int error = errno;
+
+  if (ret != -1) {
+    printf ("%s: allowed (%ld)\n", what, ret);
+    failures++;
+  } else if (expected != 0 && error != expected) {
+    printf ("%s: %s instead of %s\n", what, strerror (error),
+            strerror (expected));
+    failures++;
+  }
+}
+
+static void
+allowed (const char *what, long ret)
+{
+  if (ret == -1) {
+    printf ("%s: %s\n", what, strerror (errno));
+    failures++;
+  }
+}
+
+#define REFUSED(expected, ...) refused (#__VA_ARGS__, __VA_ARGS__, expected)
+#define ALLOWED(...) allowed (#__VA_ARGS__, __VA_ARGS__)
+
+static const long high = 1L << 32;      /* beyond what the kernel looks at */
+
+static void
+try_sockets (void)
+{
+  static const int families[] = { 0, 3, 4, 9, 15, 17, 21, 29, 30, 31, 38, 40,
+                                  42, 43, 44, 45, 1000, -1 };
+  size_t i;
+
+  for (i = 0; i < sizeof families / sizeof families[0]; i++) {
+    REFUSED (EAFNOSUPPORT, syscall (SYS_socket, families[i], SOCK_STREAM, 0));
+    REFUSED (EAFNOSUPPORT,
+             syscall (SYS_socket, (long) families[i] | high, SOCK_DGRAM, 0));
+  }
+  REFUSED (0, syscall (SYS_socket, AF_UNIX | high, SOCK_STREAM, 0));
+  REFUSED (0, socket (AF_INET, SOCK_RAW, IPPROTO_ICMP));
+  REFUSED (0, socket (AF_INET, SOCK_DGRAM, IPPROTO_ICMP));
+  REFUSED (0, socket (AF_INET, SOCK_STREAM, 262));
+  REFUSED (0, socket (AF_INET, SOCK_STREAM, IPPROTO_SCTP));
+  REFUSED (0, socket (AF_NETLINK, SOCK_RAW, 9));
+  ALLOWED (socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ALLOWED (socket (AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK, IPPROTO_UDP));
+  ALLOWED (socket (AF_UNIX, SOCK_STREAM, 0));
+  ALLOWED (socket (AF_NETLINK, SOCK_RAW, 0));
+}
+
+static void
+try_namespaces (void)
+{
+  static const long flags[] = { CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID,
+                                CLONE_NEWNET, CLONE_NEWIPC, CLONE_NEWUTS,
+                                0x02000000 /* NEWCGROUP */,
+                                CLONE_NEWUSER | CLONE_NEWNS };
+  char args[88] = { 0 };
+  size_t i;
+
+  for (i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+    REFUSED (EPERM, syscall (SYS_unshare, flags[i]));
+    REFUSED (EPERM, syscall (SYS_unshare, flags[i] | high));
+    REFUSED (EPERM, syscall (SYS_clone, flags[i] | SIGCHLD, 0, 0, 0, 0));
+    REFUSED (EPERM,
+             syscall (SYS_clone, flags[i] | high | SIGCHLD, 0, 0, 0, 0));
+  }
+  REFUSED (EPERM, syscall (SYS_unshare, 0x80 /* NEWTIME */));
+  REFUSED (ENOSYS, syscall (SYS_clone3, args, sizeof args));
+  REFUSED (EPERM, setns (0, 0));
+}
+
+static void
+try_mounts (void)
+{
+  REFUSED (EPERM, mount ("none", "/tmp", "tmpfs", 0, NULL));
+  REFUSED (EPERM, mount (NULL, "/usr", NULL, MS_REMOUNT | MS_BIND, NULL));
+  REFUSED (EPERM, umount2 ("/proc/sys", MNT_DETACH));
+  REFUSED (EPERM, chroot ("/tmp"));
+  REFUSED (EPERM, syscall (SYS_pivot_root, ".", "."));
+  REFUSED (EPERM, syscall (428 /* open_tree */, -100, "/usr", 1));
+  REFUSED (EPERM, syscall (430 /* fsopen */, "tmpfs", 0));
+  REFUSED (EPERM, syscall (442 /* mount_setattr */, -100, "/usr", 0, NULL, 0));
+  REFUSED (EPERM, syscall (SYS_open_by_handle_at, -100, NULL, 0));
+}
+
+static void
+try_setuid_bits (void)
+{
+  int fd = open ("/tmp/plain", O_CREAT | O_RDWR, 0755);
+
+  ALLOWED (fd);
+  REFUSED (EPERM, fchmod (fd, 04755));
+  REFUSED (EPERM, fchmod (fd, 02755));
+  REFUSED (EPERM, syscall (SYS_fchmod, fd, 04755 | high));
+  REFUSED (EPERM, fchmodat (AT_FDCWD, "/tmp/plain", 06755, 0));
+  REFUSED (EPERM, syscall (452 /* fchmodat2 */, AT_FDCWD, "/tmp/plain",
+                           04755, 0));
+  REFUSED (EPERM, open ("/tmp/set", O_CREAT | O_RDWR, 04755));
+  REFUSED (EPERM, open ("/tmp", O_TMPFILE | O_RDWR, 04755));
+  REFUSED (EPERM, mkdirat (AT_FDCWD, "/tmp/setdir", 02755));
+  REFUSED (EPERM, mknodat (AT_FDCWD, "/tmp/setnod", S_IFREG | 04755, 0));
+  REFUSED (EPERM, mknodat (AT_FDCWD, "/tmp/null", S_IFCHR | 0666, 0x103));
+  REFUSED (EPERM, mknodat (AT_FDCWD, "/tmp/white", S_IFCHR, 0));
+  REFUSED (ENOSYS, syscall (437 /* openat2 */, AT_FDCWD, "/tmp", NULL, 0));
+#ifdef SYS_chmod
+  REFUSED (EPERM, syscall (SYS_chmod, "/tmp/plain", 04755));
+  REFUSED (EPERM, syscall (SYS_creat, "/tmp/set", 04755));
+  REFUSED (EPERM, syscall (SYS_open, "/tmp/set", O_CREAT | O_RDWR, 02755));
+  REFUSED (EPERM, syscall (SYS_mkdir, "/tmp/setdir", 04755));
+  REFUSED (EPERM, syscall (SYS_mknod, "/tmp/setnod", S_IFREG | 04755, 0));
+#endif
+  ALLOWED (fchmod (fd, 0700));
+  ALLOWED (mkdir ("/tmp/sticky", 01777));
+  ALLOWED (open ("/tmp/plain", O_RDONLY, 04755));
+}
+
+static void
+try_kernel (void)
+{
+  char bytes[256] = { 0 };
+
+  REFUSED (ENOSYS, syscall (SYS_keyctl, 1, NULL));
+  REFUSED (ENOSYS, syscall (SYS_add_key, "user", "x", "y", 1, -3));
+  REFUSED (ENOSYS, syscall (425 /* io_uring_setup */, 8, bytes));
+  REFUSED (EPERM, syscall (SYS_bpf, 0, bytes, sizeof bytes));
+  REFUSED (EPERM, syscall (SYS_perf_event_open, bytes, 0, -1, -1, 0));
+  REFUSED (EPERM, syscall (SYS_userfaultfd, 1));
+  REFUSED (EPERM, syscall (SYS_kcmp, getpid (), getpid (), 0, 0, 0));
+  REFUSED (EPERM, syscall (447 /* memfd_secret */, 0));
+  REFUSED (EPERM, syscall (438 /* pidfd_getfd */, 0, 0, 0));
+  REFUSED (EPERM, syscall (SYS_process_vm_readv, 1, NULL, 0, NULL, 0, 0));
+  REFUSED (EPERM, personality (ADDR_NO_RANDOMIZE));
+  REFUSED (EPERM, personality (READ_IMPLIES_EXEC));
+  ALLOWED (personality (0xffffffff));
+  REFUSED (EPERM, syscall (SYS_seccomp, 1, 8 /* NEW_LISTENER */, bytes));
+  REFUSED (EPERM, prctl (PR_SET_MM, 1, 0, 0, 0));
+  REFUSED (EPERM, syscall (SYS_syslog, 3, bytes, sizeof bytes));
+  REFUSED (EPERM, fcntl (0, F_SETLEASE, F_RDLCK));
+  REFUSED (ENOSYS, syscall (1023));
+  REFUSED (ENOSYS, syscall (-1));
+}
+
+static void
+try_terminal (void)
+{
+  char c = 'x';
+
+  REFUSED (EPERM, ioctl (0, TIOCSTI, &c));
+  REFUSED (EPERM, syscall (SYS_ioctl, 0, TIOCSTI | high, &c));
+  REFUSED (EPERM, syscall (SYS_ioctl, 0, TIOCLINUX | high, &c));
+}
+
+static void
+try_init (void)
+{
+  REFUSED (EPERM, ptrace (PTRACE_ATTACH, 1, NULL, NULL));
+  REFUSED (0, open ("/proc/1/mem", O_RDWR));
+  REFUSED (0, open ("/proc/1/environ", O_RDONLY));
+  REFUSED (0, open ("/proc/1/maps", O_RDONLY));
+  REFUSED (0, open ("/proc/1/fd/0", O_RDWR));
+  REFUSED (0, open ("/proc/1/root/etc/passwd", O_RDONLY));
+  kill (1, SIGKILL);
+  kill (1, SIGSTOP);
+  ALLOWED (kill (1, 0));
+}
+
+static void
+try_system (void)
+{
+  static const char *const files[] = {
+    "/proc/sys/kernel/core_pattern", "/proc/sys/fs/binfmt_misc/register",
+    "/proc/sysrq-trigger", "/proc/sys/user/max_user_namespaces",
+    "/usr/canary", "/etc/passwd", "/canary", "/dev/canary", "/dev/sda", "/dev/kmsg",
+    "/dev/mem", "/sys/kernel/profiling"
+  };
+  struct rlimit limit = { 2, 2 };
+  struct sched_param realtime = { 1 };
+  size_t i;
+
+  for (i = 0; i < sizeof files / sizeof files[0]; i++)
+    refused (files[i], open (files[i], O_WRONLY | O_CREAT, 0644), 0);
+  REFUSED (0, open ("/proc/kcore", O_RDONLY));
+  REFUSED (0, rename ("/usr", "/tmp/usr"));
+  REFUSED (0, link ("/usr/bin/env", "/tmp/env"));
+  REFUSED (0, utimensat (AT_FDCWD, "/dev/null", NULL, 0));
+  REFUSED (0, utimensat (AT_FDCWD, "/usr/bin/env", NULL, 0));
+  REFUSED (EPERM, setrlimit (RLIMIT_CORE, &limit));
+  REFUSED (EPERM, sched_setscheduler (0, SCHED_FIFO, &realtime));
+  REFUSED (0, setpriority (PRIO_PROCESS, 0, -5));
+  REFUSED (EPERM, sethostname ("x", 1));
+  REFUSED (0, setuid (0));
+  REFUSED (0, setgid (0));
+  REFUSED (0, write (open ("/proc/self/uid_map", O_WRONLY), "0 0 1", 5));
+  REFUSED (0, write (open ("/proc/self/setgroups", O_WRONLY), "allow", 5));
+}
+
+static void
+try_descriptors (void)
+{
+  DIR *dir = opendir ("/proc/self/fd");
+  struct dirent *entry;
+  char target[256];
+  int fd;
+
+  ALLOWED (dir == NULL ? -1 : 0);
+  while (dir != NULL && (entry = readdir (dir)) != NULL) {
+    if (entry->d_name[0] == '.')
+      continue;
+    fd = atoi (entry->d_name);
+    if (fd <= 2 || fd == dirfd (dir))
+      continue;
+    memset (target, 0, sizeof target);
+    if (readlinkat (dirfd (dir), entry->d_name, target, sizeof target - 1) > 0)
+      printf ("descriptor %d: %s\n", fd, target);
+    failures++;
+  }
+}
+
+/* Numbers of another architecture end the process. */
+static void
+try_foreign (void)
+{
+#if defined __x86_64__
+  int status = 0, i;
+  pid_t pid;
+
+  for (i = 0; i < 2; i++) {
+    pid = fork ();
+    if (pid == 0) {
+      long ret = 20;            /* getpid, as 32 bits count */
+
+      if (i == 0)
+        __asm__ volatile ("int $0x80" : "+a" (ret) : : "memory");
+      else
+        syscall (0x40000000 | SYS_getpid);
+      _exit (0);
+    }
+    waitpid (pid, &status, 0);
+    if (!WIFSIGNALED (status) || WTERMSIG (status) != SIGSYS) {
+      printf ("foreign call %d: status %x\n", i, (unsigned) status);
+      failures++;
+    }
+  }
+#endif
+}
+
+/* ARGUMENT: a port and the name of an abstract socket, both listened on
+ * outside. */
+static void
+try_network (const char *argument)
+{
+  static const char *const hosts[] = { "127.0.0.1", "169.254.169.254",
+                                       "10.0.0.1", "8.8.8.8" };
+  struct sockaddr_in in = { .sin_family = AF_INET };
+  struct sockaddr_un un = { .sun_family = AF_UNIX };
+  const char *name = strchr (argument, ' ');
+  size_t i;
+  int fd;
+
+  in.sin_port = htons ((uint16_t) atoi (argument));
+  for (i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+    inet_pton (AF_INET, hosts[i], &in.sin_addr);
+    fd = socket (AF_INET, SOCK_STREAM, 0);
+    refused (hosts[i], connect (fd, (struct sockaddr *) &in, sizeof in), 0);
+    close (fd);
+  }
+  if (name == NULL)
+    return;
+  snprintf (un.sun_path + 1, sizeof un.sun_path - 1, "%s", name + 1);
+  fd = socket (AF_UNIX, SOCK_STREAM, 0);
+  REFUSED (0, connect (fd, (struct sockaddr *) &un,
+                       (socklen_t) (sizeof (sa_family_t) + 1
+                                    + strlen (name + 1))));
+}
+
+static void
+try_read (const char *path)
+{
+  char text[256];
+  int fd = open (path, O_RDONLY);
+  ssize_t n = fd < 0 ? -1 : read (fd, text, sizeof text);
+
+  if (n > 0) {
+    printf ("%.*s", (int) n, text);
+    failures++;
+  }
+}
+
+/* More memory than the argument's bytes, touched. */
+static void
+try_memory (const char *bytes)
+{
+  size_t size = strtoull (bytes, NULL, 10), i;
+  volatile char *at = malloc (size);
+
+  for (i = 0; at != NULL && i < size; i += 4096)
+    at[i] = 1;
+  printf ("touched %zu\n", at ? size : 0);
+}
+
+static const struct {
+  const char *name;
+  void (*alone) (void);
+  void (*with) (const char *argument);
+} attempts[] = {
+  { "sockets", try_sockets, NULL },
+  { "namespaces", try_namespaces, NULL },
+  { "mounts", try_mounts, NULL },
+  { "setuid", try_setuid_bits, NULL },
+  { "kernel", try_kernel, NULL },
+  { "terminal", try_terminal, NULL },
+  { "init", try_init, NULL },
+  { "system", try_system, NULL },
+  { "descriptors", try_descriptors, NULL },
+  { "foreign", try_foreign, NULL },
+  { "network", NULL, try_network },
+  { "read", NULL, try_read },
+  { "memory", NULL, try_memory },
+};
+
+int
+main (int argc, char *argv[])
+{
+  size_t i;
+
+  for (i = 0; i < sizeof attempts / sizeof attempts[0]; i++) {
+    if (argc < 2 || strcmp (argv[1], attempts[i].name) != 0)
+      continue;
+    if (attempts[i].alone != NULL)
+      attempts[i].alone ();
+    else if (argc == 3)
+      attempts[i].with (argv[2]);
+    else
+      return 3;
+    return failures != 0;
+  }
+  return 3;
+}

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tests of the linux provider: its vtable driven by a host of the tests' own.
+LINUX_UNIT_CPP_FLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE \
+  -I$(top_srcdir)/tests/unit -I$(top_srcdir)/plugins/linux \
+  -I$(top_builddir)/plugins/linux $(CMOCKA_CFLAGS)
+LINUX_UNIT_LIBS = sdk/lib/libcoffer-provider.a $(CMOCKA_LIBS) -ldl -lpthread
+LINUX_UNIT_HOST = %D%/linux-host.c %D%/linux-host.h %D%/harness.h
+
+UNIT_TESTS += %D%/test-linux-confined %D%/test-linux-life
+
+# What runs inside: no sanitizer, which could not work there.
+check_PROGRAMS += %D%/linux-payload
+%C%_linux_payload_SOURCES = %D%/linux-payload.c
+%C%_linux_payload_CPPFLAGS =
+%C%_linux_payload_CFLAGS = -std=gnu11 $(WARN)
+
+%C%_test_linux_confined_SOURCES = %D%/test-linux-confined.c $(LINUX_UNIT_HOST)
+%C%_test_linux_confined_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_confined_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_confined_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_confined_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_test_linux_life_SOURCES = %D%/test-linux-life.c $(LINUX_UNIT_HOST)
+%C%_test_linux_life_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_life_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_life_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_life_LDADD = $(LINUX_UNIT_LIBS)
