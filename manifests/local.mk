@@ -10,6 +10,15 @@ stage_dir = stage/providers-$(CONTRACT_MAJOR)
 seal_into = SEAL='$(COFFER_SEAL)' SOURCE='$(srcdir)' \
   sh $(srcdir)/%D%/seal-into
 
+# What is staged is stripped, as `make install-strip` does it: every first call
+# hashes and copies it, and symbols are most of its size.  For a debugger the
+# files below plugins/ have them; sanitizers want them in what is loaded.
+if SANITIZERS
+stage_program = $(INSTALL_PROGRAM)
+else
+stage_program = STRIPPROG='$(if $(STRIP),$(STRIP),strip)' $(INSTALL_STRIP_PROGRAM)
+endif
+
 # Each file appears under its name whole: a `coffer` that runs meanwhile sees
 # the old one or the new one.
 stage/stamp: $(providers_PROGRAMS) $(pkglibexec_PROGRAMS) \
@@ -18,10 +27,10 @@ stage/stamp: $(providers_PROGRAMS) $(pkglibexec_PROGRAMS) \
 	$(MKDIR_P) $(stage_dir) stage/libexec && \
 	chmod go-w stage $(stage_dir) stage/libexec && \
 	for f in $(providers_PROGRAMS); do \
-	  $(INSTALL_PROGRAM) $$f $(stage_dir)/.new && \
+	  $(stage_program) $$f $(stage_dir)/.new && \
 	  mv -f $(stage_dir)/.new $(stage_dir)/$${f##*/} || exit 1; done && \
 	for f in $(pkglibexec_PROGRAMS); do \
-	  $(INSTALL_PROGRAM) $$f stage/libexec/.new && \
+	  $(stage_program) $$f stage/libexec/.new && \
 	  mv -f stage/libexec/.new stage/libexec/$${f##*/} || exit 1; done && \
 	$(seal_into) $(stage_dir) $(PROVIDER_MANIFESTS) && \
 	touch $@
