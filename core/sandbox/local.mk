@@ -6,7 +6,7 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/async.c %D%/async.h \
   %D%/create.c \
   %D%/exec.c %D%/exec-relay.c %D%/exec.h \
-  %D%/files.c \
+  %D%/download.c \
   %D%/host.c %D%/host.h \
   %D%/ids.c \
   %D%/info.c %D%/info.h \
@@ -18,4 +18,6 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/sandbox.h \
   %D%/signals.c %D%/signals.h \
   %D%/sweep.c \
-  %D%/terminal.c %D%/terminal.h
+  %D%/terminal.c %D%/terminal.h \
+  %D%/transfer.c %D%/transfer.h \
+  %D%/upload.c

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file out of a sandbox into a local descriptor, and looking into its
+ * folders. */
+
+#include "config.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "base/log.h"
+#include "sandbox/info.h"
+#include "sandbox/transfer.h"
+
+#define HOLE 4096
+
+struct local_file {
+  int fd;
+  int regular;
+  off_t start;                  /* where our bytes begin */
+  uint64_t size;
+};
+
+/* Writes at the place that is ours; long runs of zeros become holes. */
+static int
+local_take (void *data, const char *bytes, size_t size, struct error **err)
+{
+  struct local_file *local = data;
+  static const char zeros[HOLE];
+  size_t part;
+
+  for (; size > 0; bytes += part, size -= part) {
+    part = HOLE - (size_t) (local->size % HOLE);
+    if (!local->regular)
+      part = size;
+    if (part > size)
+      part = size;
+    local->size += part;
+    if (local->regular && part == HOLE && memcmp (bytes, zeros, HOLE) == 0) {
+      if (lseek (local->fd, HOLE, SEEK_CUR) < 0)
+        return error_set (err, E_IO, errno, "seek in what is downloaded");
+    } else if (coffer_write_all (local->fd, bytes, part) < 0) {
+      return error_set (err, E_IO, errno, "write what is downloaded");
+    }
+  }
+  return 0;
+}
+
+/* A hole at the end is there only once the file is that long. */
+static int
+local_end (struct local_file *local, struct error **err)
+{
+  off_t end = local->start + (off_t) local->size;
+
+  if (local->regular && ftruncate (local->fd, end) < 0)
+    return error_set (err, E_IO, errno, "the length of what is downloaded");
+  return 0;
+}
+
+static void
+local_begin (struct local_file *local, int fd)
+{
+  struct stat st;
+  int flags = fcntl (fd, F_GETFL);
+
+  memset (local, 0, sizeof *local);
+  local->fd = fd;
+  local->start = lseek (fd, 0, SEEK_CUR);
+  /* Only into nothing may holes be left. */
+  local->regular = fstat (fd, &st) == 0 && S_ISREG (st.st_mode)
+                   && local->start >= 0 && st.st_size <= local->start
+                   && flags >= 0 && !(flags & O_APPEND);
+}
+
+/* What is on the local side, when that can be read. */
+static int
+local_check (const struct local_file *local, const struct tally *passed,
+             const char *path, struct error **err)
+{
+  coffer_autoclose int fd = -1;
+  auto_free char *buffer = malloc (TRANSFER_CHUNK);
+  struct tally found;
+  char name[64];
+  off_t at = local->start;
+  ssize_t n;
+
+  if (!local->regular)
+    return 0;
+  if (!buffer)
+    return error_set (err, E_NO_MEMORY, 0, "a buffer");
+  snprintf (name, sizeof name, "/proc/self/fd/%d", local->fd);
+  fd = open (name, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return error_set (err, E_IO, errno, "read what was downloaded");
+  tally_begin (&found);
+  while ((n = pread (fd, buffer, TRANSFER_CHUNK, at)) != 0) {
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0)
+      return error_set (err, E_IO, errno, "read what was downloaded");
+    tally_add (&found, buffer, (size_t) n);
+    at += n;
+  }
+  tally_end (&found);
+  if (!tally_equal (passed, &found))
+    return transfer_mismatch (path, passed, &found, err);
+  return 0;
+}
+
+static int
+download_verified (struct transfer *transfer, struct local_file *local,
+                   struct tally *passed, struct error **err)
+{
+  struct tally again;
+
+  if (transfer_read (transfer, passed, local_take, local, err) < 0
+      || local_end (local, err) < 0
+      || local_check (local, passed, transfer->path, err) < 0
+      || transfer_read_back (transfer, transfer->path, &again, err) < 0)
+    return -1;
+  if (!tally_equal (passed, &again)
+      || (transfer->stat && transfer->reported != passed->size))
+    return transfer_mismatch (transfer->path, passed, &again, err);
+  return 0;
+}
+
+/* What is there, so that a fifo is refused by its name rather than read, and
+ * how much for progress; the read itself decides. */
+static int
+remote_look (struct transfer *transfer, struct error **err)
+{
+  auto_transfer struct transfer asked = { .pipe = -1 };
+  struct provider_call call = { .cancel_fd = transfer_cancel_fd (transfer),
+                                .sink = { .record = transfer_take_stat,
+                                          .data = &asked } };
+  const char *kind;
+
+  if (INVOKE (transfer->provider, &call, err, file_stat,
+              .sandbox = transfer->sandbox, .path = transfer->path) < 0)
+    return -1;
+  kind = json_string_value (json_object_get (asked.stat, "kind"));
+  /* A link is the provider's to refuse: it knows where it leads. */
+  if (kind && strcmp (kind, "file") && strcmp (kind, "symlink"))
+    return error_set (err, E_FILE_KIND, 0, "%s is a %s, not a file",
+                      transfer->path, kind);
+  json_get_u64 (json_object_get (asked.stat, "size_bytes"), &transfer->total);
+  return 0;
+}
+
+int
+sandbox_download (struct host *host, const char *id, const char *path,
+                  int local, const struct provider_call *call, json_t **out,
+                  struct error **err)
+{
+  auto_sandbox_record struct sandbox_record *record = NULL;
+  auto_transfer struct transfer transfer = {
+    .sandbox = id, .path = path, .call = call, .pipe = -1,
+    .what = "downloading"
+  };
+  struct local_file file;
+  struct tally passed;
+
+  if (files_reach (host, id, path, &record, &transfer.provider, err) < 0)
+    return -1;
+  if (remote_look (&transfer, err) < 0)
+    return -1;
+  local_begin (&file, local);
+  if (download_verified (&transfer, &file, &passed, err) < 0) {
+    if (file.regular && ftruncate (local, file.start) < 0)
+      log_event (LOG_LEVEL_WARNING, "files",
+                 "what was downloaded so far could not be removed");
+    return -1;
+  }
+  *out = transfer_report (path, &passed);
+  return 0;
+}
+
+/* ---- looking ------------------------------------------------------------- */
+
+static int
+sink_entry (void *data, const struct contract_record *type, void *record)
+{
+  if (type->id != COFFER_REC_file_stat)
+    return 0;
+  return json_array_append_new (data, stat_to_json (record));
+}
+
+int
+sandbox_ls (struct host *host, const char *id, const char *path,
+            uint32_t depth, const struct provider_call *call, json_t **out,
+            struct error **err)
+{
+  auto_sandbox_record struct sandbox_record *record = NULL;
+  auto_json json_t *entries = json_array ();
+  struct coffer_file_list_opts opts = { .size = sizeof opts, .depth = depth };
+  struct provider_call inner = { .cancel_fd = -1 };
+  struct provider *provider;
+  size_t size = path ? strlen (path) : 0;
+
+  if (size == 0 || size > 4095)
+    return error_set (err, E_INVALID, 0,
+                      "a path in a sandbox has 1 to 4095 bytes");
+  if (files_reach (host, id, "-", &record, &provider, err) < 0)
+    return -1;
+  if (call)
+    inner = *call;
+  inner.sink.record = sink_entry;
+  inner.sink.data = entries;
+  inner.sink.progress = NULL;
+  if (INVOKE (provider, &inner, err, file_list, .sandbox = id, .path = path,
+              .opts = &opts) < 0)
+    return -1;
+  *out = json_incref (entries);
+  return 0;
+}

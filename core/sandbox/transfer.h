@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files between the caller and a sandbox: what upload.c and download.c share.
+ *
+ * Both ways the bytes are hashed once while they pass, and then the sandbox's
+ * side is read through the provider and compared: what a provider says about
+ * itself is no proof that the bytes arrived. */
+
+#ifndef SANDBOX_TRANSFER_H
+#define SANDBOX_TRANSFER_H
+
+#include "base/sha256.h"
+#include "sandbox/async.h"
+#include "sandbox/host.h"
+
+#define TRANSFER_CHUNK 65536
+
+/* What passed: its length and hash. */
+struct tally {
+  uint64_t size;
+  SHA2_CTX context;
+  char sha256[SHA256_HEX_SIZE];
+};
+
+void tally_begin (struct tally *tally);
+void tally_add (struct tally *tally, const void *bytes, size_t size);
+void tally_end (struct tally *tally);
+int tally_equal (const struct tally *a, const struct tally *b);
+
+/* One transfer: a provider call on its thread and our end of its pipe. */
+struct transfer {
+  struct provider *provider;
+  const char *sandbox, *path;
+  const struct provider_call *call;
+  struct async_call async;
+  int pipe;
+  uint64_t total;               /* for progress; 0: not known */
+  const char *what;
+  char *buffer;
+  json_t *stat;                 /* what the provider emitted last */
+  uint64_t reported;            /* its moved_bytes */
+};
+
+/* Gives up.  A provider that takes the end of the pipe for the end of the file
+ * has then written a temporary file, which is removed. */
+void transfer_stop (struct transfer *transfer);
+void transfer_fini (struct transfer *transfer);
+#define auto_transfer __attribute__ ((cleanup (transfer_fini)))
+
+/* Our end of a new pipe, and *theirs, which the call reads or writes. */
+int transfer_pipe (struct transfer *transfer, int reads, int *theirs,
+                   struct error **err);
+/* Starts the call that takes the other end. */
+int transfer_begin (struct transfer *transfer, uint32_t op, const void *args,
+                    struct error **err);
+/* The sink of its file_stat: data is the transfer. */
+int transfer_take_stat (void *data, const struct contract_record *type,
+                        void *record);
+/* Waits for `fd`: our end of the pipe, or where the bytes come from.  1: it
+ * is ready; 0: the provider's call has returned; -1: given up. */
+int transfer_wait (const struct transfer *transfer, int fd, short events,
+                   struct error **err);
+void transfer_progress (const struct transfer *transfer, uint64_t done);
+int transfer_cancel_fd (const struct transfer *transfer);
+
+/* The whole file once through the provider, each piece to `take`. */
+typedef int take_bytes (void *data, const char *bytes, size_t size,
+                        struct error **err);
+int transfer_read (struct transfer *transfer, struct tally *tally,
+                   take_bytes *take, void *data, struct error **err);
+/* The same again, to see what is really there. */
+int transfer_read_back (const struct transfer *like, const char *path,
+                        struct tally *tally, struct error **err);
+
+/* E_FILE_MISMATCH.  Returns -1. */
+int transfer_mismatch (const char *path, const struct tally *ours,
+                       const struct tally *theirs, struct error **err);
+/* {"path","size_bytes","sha256"} */
+json_t *transfer_report (const char *path, const struct tally *tally);
+
+/* The sandbox's provider, which must claim files; the path is checked. */
+int files_reach (struct host *host, const char *id, const char *path,
+                 struct sandbox_record **record, struct provider **provider,
+                 struct error **err);
+
+#endif /* SANDBOX_TRANSFER_H */
