@@ -525,24 +525,19 @@ static int32_t
 do_exec (struct coffer_call *call, struct hostile *self, const char *arg)
 {
   char *argv[] = { (char *) arg, NULL }, *envp[] = { NULL };
-  volatile int failed = 0;
   int status = 0;
   pid_t pid = vfork ();
 
   (void) self;
   if (pid == 0) {
     execve (arg, argv, envp);
-    failed = errno;
-    _exit (127);
+    _exit (errno);
   }
   if (pid < 0)
     return report (call, "exec", -1);
   waitpid (pid, &status, 0);
-  errno = failed;
-  if (failed)
-    return report (call, "exec", -1);
-  return say (call, "exec", "done",
-              WIFEXITED (status) && WEXITSTATUS (status) == 0 ? "0" : "?");
+  errno = WIFEXITED (status) ? WEXITSTATUS (status) : EINTR;
+  return errno ? report (call, "exec", -1) : say (call, "exec", "done", "0");
 }
 
 static int32_t

@@ -133,12 +133,18 @@ a_crash_is_told_with_its_log (void **state)
                                  NULL), 0);
   assert_int_equal (fixture_say (fixture, "crash:why", 5000, -1, NULL,
                                  &error), E_PROVIDER_EXITED);
+#ifndef COFFER_SANITIZERS       /* they catch it, and print pages */
   assert_int_equal (json_integer_value (json_object_get (error->details,
                                                          "signal")),
                     SIGSEGV);
+  assert_int_equal (json_array_size (json_object_get (error->details, "log")),
+                    2);
+#endif
   log = json_object_get (error->details, "log");
-  assert_int_equal (json_array_size (log), 2);
+#ifndef COFFER_SANITIZERS
   assert_string_equal (json_string_value (json_array_get (log, 1)), "why");
+#endif
+  assert_true (json_array_size (log) > 0);
   assert_int_equal (error->retryable, RETRY_YES);
   error_free (error);
   assert_serves (fixture);
@@ -660,6 +666,18 @@ open_may_crash (void **state)
   fixture_free (fixture);
 }
 
+static int
+reap_within (int ms, int *status)
+{
+  int pid = 0;
+
+  while (ms > 0 && (pid = waitpid (-1, status, WNOHANG)) == 0) {
+    usleep (5000);
+    ms -= 5;
+  }
+  return pid;
+}
+
 /* The host is killed while a call runs, and while a constructor hangs. */
 static void
 nothing_outlives_a_killed_host (void **state)
@@ -688,12 +706,11 @@ nothing_outlives_a_killed_host (void **state)
     close (ends[1]);
     if (i == 0)
       assert_int_equal (read (ends[0], &pid, sizeof pid), sizeof pid);
-    usleep (100 * 1000);
+    usleep (200 * 1000);
     assert_int_equal (kill (host, SIGKILL), 0);
     waitpid (host, &status, 0);
     /* Its worker is ours now, and has to end by itself. */
-    usleep (100 * 1000);
-    assert_true (waitpid (-1, &status, WNOHANG) > 0);
+    assert_true (reap_within (5000, &status) > 0);
     assert_true (WIFEXITED (status));
     close (ends[0]);
     fixture_free (fixture);
@@ -857,8 +874,7 @@ what_a_worker_started_ends_with_it (void **state)
   assert_done (fixture, "fork", NULL);
   assert_refused (fixture, "call:setsid", "EPERM");
   fixture_free (fixture);
-  usleep (50 * 1000);
-  while (waitpid (-1, &status, WNOHANG) > 0)
+  while (reap_within (5000, &status) > 0)
     ;
   assert_int_equal (children_of_tests (), 0);
 }
