@@ -4,6 +4,7 @@
 BENCHES =
 include tests/bench/dispatch.mk
 include tests/bench/registry.mk
+include tests/bench/worker.mk
 EXTRA_PROGRAMS += $(BENCHES) %D%/pairs
 CLEANFILES += $(BENCHES) %D%/pairs bench.json
 
