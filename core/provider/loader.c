@@ -61,19 +61,20 @@ module_check (const struct contract *contract, const struct coffer_note *note,
   return 0;
 }
 
-/* Does `address` lie in a mapping of the file behind `fd`?  glibc matches
- * loaded objects by name, and a name is not proof. */
+/* Do `n` addresses lie in mappings of the file behind `fd`?  glibc matches
+ * loaded objects by name, and a name is not proof.  A descriptor is data, so
+ * that it lies in another mapping than the entry. */
 static int
-address_in_file (const void *address, int fd, int maps_fd)
+addresses_in_file (const void *const *addresses, int n, int fd, int maps_fd)
 {
   unsigned long from, to, inode;
   unsigned major_id, minor_id;
   char line[512];
   struct stat st;
-  int found = 0;
+  int found = 0, i;
   FILE *maps;
 
-  if (!address || fstat (fd, &st) < 0)
+  if (fstat (fd, &st) < 0)
     return 0;
   maps_fd = maps_fd < 0 ? open ("/proc/self/maps", O_RDONLY | O_CLOEXEC)
                         : dup (maps_fd);
@@ -83,13 +84,15 @@ address_in_file (const void *address, int fd, int maps_fd)
       close (maps_fd);
     return 0;
   }
-  while (!found && fgets (line, sizeof line, maps))
+  while (found < n && fgets (line, sizeof line, maps))
     if (sscanf (line, "%lx-%lx %*s %*x %x:%x %lu", &from, &to, &major_id,
                 &minor_id, &inode) == 5
-        && (uintptr_t) address >= from && (uintptr_t) address < to)
-      found = inode == st.st_ino && makedev (major_id, minor_id) == st.st_dev;
+        && inode == st.st_ino && makedev (major_id, minor_id) == st.st_dev)
+      for (i = 0; i < n; i++)
+        found += (uintptr_t) addresses[i] >= from
+                 && (uintptr_t) addresses[i] < to;
   fclose (maps);
-  return found;
+  return found == n;
 }
 
 static int
@@ -162,6 +165,7 @@ open_object (struct module *module, uint16_t major, int maps_fd,
              struct error **err)
 {
   const struct coffer_provider *(*entry) (void);
+  const void *addresses[2];
   char path[64], symbol[64];
   void *address;
 
@@ -175,14 +179,14 @@ open_object (struct module *module, uint16_t major, int maps_fd,
   if (!address)
     return error_set (err, E_MODULE, 0, "the module does not export %s",
                       symbol);
-  if (!address_in_file (address, module->fd, maps_fd))
-    return error_set (err, E_MODULE, 0,
-                      "%s does not lie in the file that was checked", symbol);
   memcpy (&entry, &address, sizeof entry);
   module->descriptor = entry ();
-  if (!address_in_file (module->descriptor, module->fd, maps_fd))
+  addresses[0] = address;
+  addresses[1] = module->descriptor;
+  if (!addresses_in_file (addresses, 2, module->fd, maps_fd))
     return error_set (err, E_MODULE, 0,
-                      "the module's descriptor does not lie in its file");
+                      "%s and its descriptor do not lie in the file that was "
+                      "checked", symbol);
   return 0;
 }
 

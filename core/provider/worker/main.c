@@ -246,7 +246,7 @@ main (void)
   reset_signals ();
   setsid ();
   prctl (PR_SET_NAME, "coffer-worker", 0, 0, 0);
-  mallopt (M_ARENA_MAX, 2);
+  mallopt (M_ARENA_MAX, 1);
   if (chdir ("/") < 0)
     return 2;
   if (channel_receive (CHANNEL_FD, 1, &message, &error) <= 0)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Serving calls.
  *
- * The threads take turns: one reads the channel, and when a call comes it
- * lets another read and runs the call itself, so that a call costs no handing
- * over.  There is always one thread more than running calls: cancels, answers
+ * Every thread that has nothing to do waits in recvmsg, the kernel wakes one
+ * for each frame, and whoever gets a call runs it: nothing is handed over.
+ * There is always one thread more than running calls, so that cancels, answers
  * of the broker and the end of the channel are seen whatever the module does.
  * When the channel ends, so does the process, at once.
+ *
+ * Two threads may hold a call and its cancel at the same time, and the second
+ * be the faster: a cancel for a call that is not there yet is remembered.
  *
  * `lock` guards everything below it in struct server; it is never held while
  * the module runs or a frame is sent. */
@@ -28,6 +31,7 @@
 #define STACK_BYTES (1024 * 1024)
 #define MAX_LOG_TEXT 4096
 #define LOGS_A_SECOND 200
+#define EARLY_CANCELS 64
 
 struct job {
   struct coffer_call call;      /* first: what the module holds */
@@ -53,11 +57,15 @@ struct server {
   void *self;
 
   pthread_mutex_t lock;
-  pthread_cond_t turn;          /* nobody reads */
-  pthread_cond_t changed;       /* ready, an answer, the instance */
-  int ready, reading;
-  unsigned threads, idle;
+  pthread_cond_t changed;       /* ready, or an answer of the broker */
+  int ready;
+  unsigned threads, readers;
   struct job *jobs;
+  struct {
+    int64_t id;
+    int ended;
+  } early[EARLY_CANCELS];       /* a ring */
+  unsigned n_early;
   int64_t log_second;
   unsigned logs, logs_dropped;
 };
@@ -317,14 +325,34 @@ decode_and_invoke (struct job *job, const struct channel_message *message)
 }
 
 static void
+cancel_locked (struct job *job, int ended)
+{
+  uint64_t one = 1;
+
+  job->unwanted = ended;
+  if (write (job->call.cancel_fd, &one, sizeof one) < 0)
+    job->unwanted = 1;          /* at least this */
+}
+
+/* Returns whether nobody reads any more, now that this thread runs a call. */
+static int
 job_link (struct job *job)
 {
   struct server *server = job->server;
+  unsigned i;
+  int alone;
 
   pthread_mutex_lock (&server->lock);
   job->next = server->jobs;
   server->jobs = job;
+  for (i = 0; i < EARLY_CANCELS; i++)
+    if (server->early[i].id == job->id)
+      cancel_locked (job, server->early[i].ended);
+  alone = --server->readers == 0 && server->threads < server->max_threads;
+  server->threads += alone;
+  server->readers += alone;
   pthread_mutex_unlock (&server->lock);
+  return alone;
 }
 
 static void
@@ -337,6 +365,7 @@ job_unlink (struct job *job)
   for (at = &server->jobs; *at != job; at = &(*at)->next)
     ;
   *at = job->next;
+  server->readers++;
   pthread_mutex_unlock (&server->lock);
 }
 
@@ -366,40 +395,18 @@ run_job (struct job *job, struct channel_message *message)
 
 /* ---- reading -------------------------------------------------------------- */
 
-/* Lets another thread read: a waiting one, or a new one. */
 static void
-pass_turn (struct server *server)
+add_reader (struct server *server)
 {
   pthread_attr_t attributes;
   pthread_t thread;
-  int start;
 
-  pthread_mutex_lock (&server->lock);
-  server->reading = 0;
-  start = server->idle == 0 && server->threads < server->max_threads;
-  server->threads += start;
-  pthread_cond_signal (&server->turn);
-  pthread_mutex_unlock (&server->lock);
-  if (!start)
-    return;
   pthread_attr_init (&attributes);
   pthread_attr_setdetachstate (&attributes, PTHREAD_CREATE_DETACHED);
   pthread_attr_setstacksize (&attributes, STACK_BYTES);
   if (pthread_create (&thread, &attributes, thread_main, server) != 0)
     end_process (server, 71);
   pthread_attr_destroy (&attributes);
-}
-
-static void
-take_turn (struct server *server)
-{
-  pthread_mutex_lock (&server->lock);
-  server->idle++;
-  while (server->reading)
-    pthread_cond_wait (&server->turn, &server->lock);
-  server->idle--;
-  server->reading = 1;
-  pthread_mutex_unlock (&server->lock);
 }
 
 static struct job *
@@ -412,19 +419,23 @@ job_by_id_locked (struct server *server, int64_t id)
   return job;
 }
 
-/* For a call that has ended meanwhile there is nothing to do. */
+/* A call that is not there has ended, or is not there yet. */
 static void
 handle_cancel (struct server *server, const json_t *json, int64_t id)
 {
-  uint64_t one = 1;
+  int ended = (int) channel_integer (json, "ended", 0);
+  unsigned slot;
   struct job *job;
 
   pthread_mutex_lock (&server->lock);
   job = job_by_id_locked (server, id);
-  if (job)
-    job->unwanted = (int) channel_integer (json, "ended", 0);
-  if (job && write (job->call.cancel_fd, &one, sizeof one) < 0)
-    job = NULL;
+  if (job) {
+    cancel_locked (job, ended);
+  } else {
+    slot = server->n_early++ % EARLY_CANCELS;
+    server->early[slot].id = id;
+    server->early[slot].ended = ended;
+  }
   pthread_mutex_unlock (&server->lock);
 }
 
@@ -450,8 +461,7 @@ handle_connected (struct server *server, struct channel_message *message)
   channel_message_fini (message);
 }
 
-/* 1: a call, ready to run, which is in the list already: a cancel may be the
- * next frame. */
+/* 1: a call, ready to run. */
 static int
 handle (struct server *server, struct channel_message *message,
         struct job *job)
@@ -472,10 +482,8 @@ handle (struct server *server, struct channel_message *message,
       .deadline_ns = channel_integer (message->json, "deadline", 0),
       .cancel_fd = eventfd (0, EFD_CLOEXEC)
     };
-    if (job->op && job->call.cancel_fd >= 0) {
-      job_link (job);
+    if (job->op && job->call.cancel_fd >= 0)
       return 1;
-    }
     send_done (job, job->op ? COFFER_LIMIT : COFFER_UNSUPPORTED);
     coffer_fd_close (&job->call.cancel_fd);
   } else if (strcmp (kind, "cancel") == 0) {
@@ -491,18 +499,16 @@ handle (struct server *server, struct channel_message *message,
 void
 server_run (struct server *server)
 {
-  for (;;) {
-    struct channel_message message = { .json = NULL };
-    struct job job;
-    int call = 0;
+  struct channel_message message;
+  struct job job;
 
-    take_turn (server);
-    while (!call) {
-      if (channel_receive (server->channel, 1, &message, NULL) <= 0)
-        end_process (server, 0);
-      call = handle (server, &message, &job);
-    }
-    pass_turn (server);
+  for (;;) {
+    if (channel_receive (server->channel, 1, &message, NULL) <= 0)
+      end_process (server, 0);
+    if (!handle (server, &message, &job))
+      continue;
+    if (job_link (&job))
+      add_reader (server);
     run_job (&job, &message);
   }
 }
@@ -524,11 +530,10 @@ server_new (int channel, unsigned max_calls, int kill_group,
   server->channel = channel;
   server->kill_group = kill_group;
   server->max_threads = max_calls + 1;
-  server->threads = 1;
+  server->threads = server->readers = 2;        /* this one, and a watcher */
   pthread_mutex_init (&server->lock, NULL);
-  pthread_cond_init (&server->turn, NULL);
   pthread_cond_init (&server->changed, NULL);
-  pass_turn (server);
+  add_reader (server);
   *out = server;
   return 0;
 }
