@@ -201,9 +201,16 @@ finish () {
   if [ -s "$T/ids" ] && [ -n "$(our_cgroups)" ]; then
     e2e_left=1; note "cgroups left: $(our_cgroups)"
   fi
+  if [ -e "$COFFER_HOME/state/state.db" ]; then
+    e2e_rows=$(coffer sandbox list --json 2>&1)
+    [ "$e2e_rows" = "[]" ] || { e2e_left=1; note "records left: $e2e_rows"; }
+  fi
+  # What a coffer that was killed left is the next one's to clear away.
+  e2e_boxes=$(find "$COFFER_HOME/run" -name 'sb-*' 2>/dev/null)
+  [ -z "$e2e_boxes" ] || { e2e_left=1; note "runtime folders left: $e2e_boxes"; }
   [ -z "$(ls -A "$T/tmp")" ] \
     || { e2e_left=1; note "temporary files left: $(ls -A "$T/tmp")"; }
-  e2e_result $e2e_left "nothing is left behind: processes, mounts, cgroups, temporary files"
+  e2e_result $e2e_left "nothing is left behind: processes, mounts, cgroups, records, files"
   if [ "$e2e_role" = both ] && [ "$(id -u)" -eq 0 ]; then
     e2e_missing=
     command -v setpriv >/dev/null 2>&1 || e2e_missing=setpriv

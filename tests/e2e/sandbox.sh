@@ -53,6 +53,12 @@ like "exec of nothing" "$status $(head -1 "$err")" '^125 coffer: E6001: '
 run coffer sandbox exec "$id" -c true -- ls
 like "exec of two things" "$status $(head -1 "$err")" '^125 coffer: E6001: '
 
+run coffer sandbox exec -d "$id" -c 'echo late >late; sleep 71'
+like "exec -d prints an id and does not wait" "$status $(cat "$out")" '^0 [^ ]+$'
+ok "what it started runs" soon 5 coffer sandbox exec "$id" -- test -s late
+run coffer sandbox exec -d --json "$id" -- true
+is "exec -d --json" "$(json "$out" '(d["sandbox"], "exec" in d, "status" in d)')" "('$id', True, False)"
+
 run coffer sandbox extend "$id" 3h
 is "extend" "$status" 0
 run coffer sandbox list
