@@ -160,6 +160,38 @@ tampered_at "a fifo" E6005 sh -c 'rm "$1" && mkfifo "$1"' - "$file"
 tampered_at "a link" E6005 sh -c 'mv "$1" "$1.x" && ln -s bad.so.x "$1"' - "$file"
 tampered_at "missing" E8006 rm "$file"
 
+# The file changes all the time: what is loaded is what was hashed, so that each
+# call has the sealed module or none.
+mkdir "$providers/parrot" && file=$providers/parrot/parrot.so
+cp "$COFFER_SOURCE/tests/e2e/modules/parrot.yaml" "$providers/parrot/"
+cp "$COFFER_BUILD/tests/e2e/modules/parrot.so" "$T/sealed"
+cp "$modules/abort.so" "$T/other"
+chmod 755 "$T/sealed" "$T/other" && cp "$T/sealed" "$file"
+coffer seal "$providers/parrot/parrot.yaml" && receive parrot
+(
+  trap 'exit 0' TERM
+  while :; do
+    cp "$T/other" "$T/swap" && mv "$T/swap" "$file"
+    cp "$T/sealed" "$T/swap" && mv "$T/swap" "$file"
+  done
+) &
+swapper=$!
+odd=0 turns=0 good=0
+while [ $turns -lt 20 ] || { [ $good -eq 0 ] && [ $turns -lt 200 ]; }; do
+  run coffer call parrot probe
+  case $status$(head -1 "$err") in
+    0*) good=$((good + 1)) ;;
+    *E8006*) ;;
+    *) odd=$((odd + 1)); note "$status $(head -1 "$err")" ;;
+  esac
+  turns=$((turns + 1))
+done
+kill "$swapper"; wait "$swapper" 2>/dev/null
+is "a file that is swapped: the sealed module or a refusal" "$odd" 0
+ok "a file that is swapped: and the sealed one sometimes" [ $good -gt 0 ]
+ok "a file that is swapped: no code of the other one ran" no_mark
+rm -r "$providers/parrot"
+
 # A module with a true hash that the gate refuses all the same.
 install_module minor minor.so
 sed -i "s/sha256: \"\"/sha256: \"$(sha256sum "$modules/minor.so" | cut -d' ' -f1)\"/" \
