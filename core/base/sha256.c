@@ -92,8 +92,8 @@ add_blocks (uint32_t *state, const uint8_t *bytes, size_t blocks)
 #pragma GCC unroll 16
     for (i = 0; i < 16; i++) {
       __m128i *now = &w[i & 3], next;
-      __m128i sum = _mm_add_epi32 (
-        *now, _mm_load_si128 ((const __m128i *) &round_constants[4 * i]));
+      const void *constants = &round_constants[4 * i];
+      __m128i sum = _mm_add_epi32 (*now, _mm_load_si128 (constants));
 
       next = _mm_sha256rnds2_epu32 (cdgh, abef, sum);
       cdgh = _mm_sha256rnds2_epu32 (abef, next, _mm_shuffle_epi32 (sum, 0x0e));

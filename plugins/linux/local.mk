@@ -54,7 +54,7 @@ nodist_%C%_coffer_init_SOURCES = %D%/init/filter.h
 %C%_coffer_init_CFLAGS = -std=gnu11 $(WARN) -ffreestanding \
   -fno-stack-protector -fno-pie -fno-asynchronous-unwind-tables \
   -fno-strict-aliasing -fvisibility=hidden -U_FORTIFY_SOURCE
-%C%_coffer_init_LDFLAGS = -static -nostdlib -nostartfiles -no-pie \
+%C%_coffer_init_LDFLAGS = -static -nostdlib -nostartfiles \
   -Wl,-z,noexecstack -Wl,--build-id=none -Wl,-s
 %C%_coffer_init_LDADD =
 %D%/init/coffer_init-confine.$(OBJEXT): %D%/init/filter.h
