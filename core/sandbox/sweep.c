@@ -5,11 +5,16 @@
  * sandbox was ephemeral, or that its creation never finished and nobody was
  * told its id: either is killed through the provider, which succeeds when
  * nothing is there, and the row goes.  A creation whose owner lives but whose
- * deadline has long passed is looked up: adopted when it is there. */
+ * deadline has long passed is looked up: adopted when it is there.
+ *
+ * A process that dies while a sandbox is made for it may leave a worker that
+ * is not through yet and makes something after the kill.  So such a row stays
+ * for a moment, `stopping`, and is killed once more before it goes. */
 
 #include "config.h"
 
 #include <string.h>
+#include <time.h>
 
 #include <coffer/fd.h>
 
@@ -18,11 +23,14 @@
 #include "sandbox/info.h"
 
 #define SWEEP_CALL_MS 10000
+/* How long the worker of a dead process may still be at it. */
+#define AFTERMATH_NS 2000000000LL
 
 /* What became of rows, for prune's report; NULL members: not wanted. */
 struct sweep {
   struct host *host;
   int again;                    /* also what has failed once */
+  int pending;                  /* rows that stay for a moment */
   json_t *killed, *dropped, *kept;
 };
 
@@ -77,6 +85,35 @@ finish (struct sweep *sweep, struct sandbox_record *record)
   log_event (LOG_LEVEL_INFO, "sandbox", "%s was left behind: %s", record->id,
              gone ? "its record is dropped" : "killed");
   note (gone ? sweep->dropped : sweep->killed, record->id);
+}
+
+/* The first of the two kills of a creation that was cut short. */
+static void
+begin_finish (struct sweep *sweep, struct sandbox_record *record)
+{
+  struct provider_call call = call_in (SWEEP_CALL_MS, -1);
+  struct provider *provider;
+  struct error *error = NULL;
+  int gone;
+
+  record->state = SANDBOX_STOPPING;
+  record->deadline_ns = coffer_realtime_ns () + AFTERMATH_NS;
+  if (host_provider (sweep->host, record->provider, &provider, &error) < 0
+      || provider_kill (provider, record->id, &call, &gone, &error) < 0
+      || records_update (sweep->host->records, record, &error) < 0)
+    keep (sweep, record, error);
+  else
+    sweep->pending++;
+}
+
+/* Is it too early for the second?  A clock that was set back does not hold it
+ * up for longer. */
+static int
+in_aftermath (const struct sandbox_record *record)
+{
+  int64_t left = record->deadline_ns - coffer_realtime_ns ();
+
+  return record->state == SANDBOX_STOPPING && left > 0 && left <= AFTERMATH_NS;
 }
 
 /* Asks the provider.  1: it is there, with *info; 0: it is not; -1. */
@@ -156,8 +193,12 @@ sweep_row (struct sweep *sweep, struct sandbox_record *record)
   if (record->owner_pid)
     owner = owner_check (&host->owner, record->owner_pid, record->owner_start,
                          record->owner_where);
-  if (owner == OWNER_DEAD
-      || (owner == OWNER_ALIVE && record->state == SANDBOX_LOST))
+  if (owner == OWNER_DEAD && record->state == SANDBOX_CREATING)
+    begin_finish (sweep, record);
+  else if (in_aftermath (record))
+    sweep->pending++;
+  else if (owner == OWNER_DEAD
+           || (owner == OWNER_ALIVE && record->state == SANDBOX_LOST))
     finish (sweep, record);
   else if (record->state == SANDBOX_CREATING && record->deadline_ns
            && record->deadline_ns < coffer_realtime_ns ())
@@ -313,6 +354,9 @@ list_row (struct host *host, const struct sandbox_record *record,
   struct listing *listing;
   json_t *info = NULL;
 
+  /* Dead, and only kept to be killed once more. */
+  if (record->state == SANDBOX_STOPPING)
+    return 0;
   /* Held by a process that lives: its provider there knows, not ours. */
   if (record->owner_pid == 0) {
     listing = listing_of (host, record->provider, listings);
@@ -379,6 +423,8 @@ sandbox_prune (struct host *host, json_t **out, struct error **err)
 {
   auto_record_list struct record_list list = { 0, NULL };
   auto_json json_t *report = json_object ();
+  const struct timespec aftermath = { AFTERMATH_NS / 1000000000,
+                                      50000000 };
   struct sweep sweep = { .host = host, .again = 1, .killed = json_array (),
                          .dropped = json_array (), .kept = json_array () };
   size_t i;
@@ -388,8 +434,14 @@ sandbox_prune (struct host *host, json_t **out, struct error **err)
   json_object_set_new (report, "kept", sweep.kept);
   if (!host->records)
     return error_set (err, E_RECORDS, 0, "there are no records to prune");
-  if (sweep_rows (&sweep, err) < 0
-      || records_list (host->records, RECORDS_ALL, &list, err) < 0)
+  if (sweep_rows (&sweep, err) < 0)
+    return -1;
+  if (sweep.pending) {
+    nanosleep (&aftermath, NULL);
+    if (sweep_rows (&sweep, err) < 0)
+      return -1;
+  }
+  if (records_list (host->records, RECORDS_ALL, &list, err) < 0)
     return -1;
   for (i = 0; i < list.count; i++)
     prune_row (&sweep, list.items[i]);

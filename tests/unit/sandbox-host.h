@@ -102,15 +102,16 @@ exists (const struct fixture *f, const char *id)
 }
 
 /* One statement on the records, as another process would run it; the first
- * number of its answer, or 0. */
-static inline int
-sql (const struct fixture *f, const char *text)
+ * column of its answer, or "". */
+static inline void
+sql_text (const struct fixture *f, const char *text, char *out, size_t size)
 {
   sqlite3_stmt *stmt = NULL;
   sqlite3 *db = NULL;
   char path[512];
-  int code, value = 0;
+  int code;
 
+  *out = '\0';
   snprintf (path, sizeof path, "%s/state.db", f->place.state);
   assert_int_equal (sqlite3_open (path, &db), SQLITE_OK);
   sqlite3_busy_timeout (db, 5000);
@@ -118,17 +119,27 @@ sql (const struct fixture *f, const char *text)
                     SQLITE_OK);
   code = sqlite3_step (stmt);
   if (code == SQLITE_ROW)
-    value = sqlite3_column_int (stmt, 0);
+    snprintf (out, size, "%s", (const char *) sqlite3_column_text (stmt, 0));
   sqlite3_finalize (stmt);
   sqlite3_close (db);
   assert_true (code == SQLITE_ROW || code == SQLITE_DONE);
-  return value;
+}
+
+static inline void
+sql (const struct fixture *f, const char *text)
+{
+  char answer[64];
+
+  sql_text (f, text, answer, sizeof answer);
 }
 
 static inline int
 rows (const struct fixture *f)
 {
-  return sql (f, "SELECT count(*) FROM sandbox");
+  char answer[64];
+
+  sql_text (f, "SELECT count(*) FROM sandbox", answer, sizeof answer);
+  return atoi (answer);
 }
 
 #endif /* UNIT_SANDBOX_HOST_H */

@@ -365,6 +365,27 @@ sweep_leaves_nothing (struct fixture *f)
   assert_int_equal (system ("true"), 0);
 }
 
+/* Killed at once; the row stays for a moment, in case that a worker which the
+ * dead process left behind was not through. */
+static void
+prune_leaves_nothing (struct fixture *f)
+{
+  struct error *error = NULL;
+  json_t *report, *list;
+
+  assert_int_equal (rows (f), 1);
+  assert_ok (host_sweep (f->host, &error), error);
+  assert_int_equal (rows (f), 1);
+  assert_int_equal (fake.kills, 1);
+  assert_ok (sandbox_list (f->host, &list, &error), error);
+  assert_int_equal (json_array_size (list), 0);
+  json_decref (list);
+  assert_ok (sandbox_prune (f->host, &report, &error), error);
+  json_decref (report);
+  assert_int_equal (rows (f), 0);
+  assert_int_equal (fake.kills, 2);
+}
+
 static int
 sandboxes (const struct fixture *f)
 {
@@ -394,6 +415,26 @@ die_after_create (struct host *host)
 }
 
 static void
+test_what_a_worker_makes_after_its_host_died_is_killed (void **state)
+{
+  struct fixture *f = *state;
+  struct error *error = NULL;
+  char text[64], path[600];
+  json_t *report;
+
+  in_a_process (f, die_before_create);
+  assert_ok (host_sweep (f->host, &error), error);
+  /* Only now, with the row's own id. */
+  sql_text (f, "SELECT id FROM sandbox", text, sizeof text);
+  snprintf (path, sizeof path, "%s/fake/%s", f->place.runtime, text);
+  assert_int_equal (mkdir (path, 0700), 0);
+  assert_ok (sandbox_prune (f->host, &report, &error), error);
+  json_decref (report);
+  assert_false (sandboxes (f));
+  assert_int_equal (rows (f), 0);
+}
+
+static void
 die_with_ephemeral (struct host *host)
 {
   struct sandbox_request request = { .ephemeral = 1 };
@@ -420,7 +461,7 @@ static void
 test_a_creation_that_never_began_is_dropped (void **state)
 {
   in_a_process (*state, die_before_create);
-  sweep_leaves_nothing (*state);
+  prune_leaves_nothing (*state);
 }
 
 static void
@@ -428,7 +469,7 @@ test_a_creation_nobody_heard_of_is_killed (void **state)
 {
   in_a_process (*state, die_after_create);
   assert_true (sandboxes (*state));
-  sweep_leaves_nothing (*state);
+  prune_leaves_nothing (*state);
   assert_false (sandboxes (*state));
 }
 
@@ -843,6 +884,7 @@ main (void)
     TEST (test_what_cannot_be_undone_is_tried_again),
     TEST (test_a_creation_that_never_began_is_dropped),
     TEST (test_a_creation_nobody_heard_of_is_killed),
+    TEST (test_what_a_worker_makes_after_its_host_died_is_killed),
     TEST (test_an_ephemeral_one_ends_with_its_owner),
     TEST (test_a_kill_that_was_cut_short_is_finished),
     TEST (test_a_durable_one_is_left_alone),
