@@ -89,19 +89,33 @@ prepare (struct run *run, struct error **err)
 
 /* ---- after: for people -------------------------------------------------- */
 
+/* Under a line of ours as under every error, alone with our name. */
+static void
+say_hint (const struct run *run, const char *text)
+{
+  auto_free char *escaped = text_escape (text, strlen (text));
+
+  if (!run->result.failure)
+    output_note ("hint: %s", text);
+  else if (escaped)
+    fprintf (stderr, "  hint: %s\n", escaped);
+}
+
 static void
 say_failure (const struct run *run)
 {
   const struct exec_result *result = &run->result;
   const char *program = run->command->argv[0];
-  auto_free char *outside = NULL;
+  auto_free char *outside = NULL, *hint = NULL;
 
   output_note ("E%d: %s: %s", E_EXEC_START, program, result->failure);
   if (result->failure_errno == ENOENT)
     outside = hint_program (program);
   if (outside)
-    output_note ("hint: %s is here at %s, but there is no %s on PATH inside; "
-                 "-v shows a folder inside", program, outside, program);
+    hint = text_printf ("%s is here at %s, but there is no %s on PATH inside; "
+                        "-v shows a folder inside", program, outside, program);
+  if (hint)
+    say_hint (run, hint);
 }
 
 static void
@@ -109,8 +123,11 @@ say_limits (const struct exec_result *result)
 {
   char **limit;
 
+  /* Two of them have a line of their own. */
   for (limit = result->limits_hit; limit && *limit; limit++)
-    output_note ("a limit was reached: %s", *limit);
+    if ((!result->timed_out || strcmp (*limit, "timeout"))
+        && (!result->oom || strcmp (*limit, "memory")))
+      output_note ("a limit was reached: %s", *limit);
   if (result->oom)
     output_note ("killed: out of memory (--mem gives more)");
   if (result->signal == SIGSYS)
@@ -134,7 +151,7 @@ say_end (const struct run *run, int status)
   if (status != 0 && !result->timed_out)
     hint = hint_argument (run->command->argv, run->command->shown);
   if (hint)
-    output_note ("hint: %s", hint);
+    say_hint (run, hint);
 }
 
 /* ---- after: for programs ------------------------------------------------ */

@@ -9,6 +9,7 @@ SCENARIOS += \
   %D%/choice.sh \
   %D%/contract.sh \
   %D%/files.sh \
+  %D%/host.sh \
   %D%/manual.sh \
   %D%/provider.sh \
   %D%/refusals.sh \
