@@ -585,6 +585,12 @@ facts_limits (struct making *making)
   snprintf (value, sizeof value, "%u is %u outside", BOX_UID,
             making->ids.uid);
   code = fact_emit (call, "user", "ok", value, "uid_map", NULL);
+  /* They cannot be given up by an ordinary user. */
+  if (code == COFFER_OK && !making->ids.privileged && getgroups (0, NULL) > 1)
+    code = fact_emit (call, "user.groups", "degraded",
+                      "the caller's other groups count for files that are "
+                      "shown",
+                      "getgroups", NULL);
   if (code == COFFER_OK && spec->memory_bytes != 0)
     code = making->cgroup & CGROUP_MEMORY
       ? fact_emit (call, "limit.memory", "ok", "of the whole sandbox",

@@ -338,6 +338,22 @@ try_memory (const char *bytes)
   printf ("touched %zu\n", at ? size : 0);
 }
 
+/* How many processes of the argument's number there can be. */
+static void
+try_forks (const char *number)
+{
+  int wanted = atoi (number), n;
+  pid_t pid = 1;
+
+  for (n = 0; n < wanted && pid > 0; n++) {
+    pid = fork ();
+    if (pid == 0)
+      for (;;)
+        pause ();
+  }
+  printf ("%d\n", pid > 0 ? n : n - 1);
+}
+
 static const struct {
   const char *name;
   void (*alone) (void);
@@ -356,6 +372,7 @@ static const struct {
   { "network", NULL, try_network },
   { "read", NULL, try_read },
   { "memory", NULL, try_memory },
+  { "forks", NULL, try_forks },
 };
 
 int

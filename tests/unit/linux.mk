@@ -6,7 +6,8 @@ LINUX_UNIT_CPP_FLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE \
 LINUX_UNIT_LIBS = sdk/lib/libcoffer-provider.a $(CMOCKA_LIBS) -ldl -lpthread
 LINUX_UNIT_HOST = %D%/linux-host.c %D%/linux-host.h %D%/harness.h
 
-UNIT_TESTS += %D%/test-linux-confined %D%/test-linux-life
+UNIT_TESTS += %D%/test-linux-confined %D%/test-linux-life \
+  %D%/test-linux-filter
 
 # What runs inside: no sanitizer, which could not work there.
 check_PROGRAMS += %D%/linux-payload
@@ -25,3 +26,9 @@ check_PROGRAMS += %D%/linux-payload
 %C%_test_linux_life_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_life_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_life_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_test_linux_filter_SOURCES = %D%/test-linux-filter.c %D%/harness.h
+%C%_test_linux_filter_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS) $(SECCOMP_CFLAGS)
+%C%_test_linux_filter_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_filter_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_filter_LDADD = $(SECCOMP_LIBS) $(CMOCKA_LIBS)

@@ -200,10 +200,7 @@ test_limits (void **state)
   const char *inodes[] = { "sh", "-c",
                            "i=0; while [ $i -lt 200 ]; do : > f$i || break; "
                            "i=$((i+1)); done 2>/dev/null; echo $i", NULL };
-  const char *forks[] = { "sh", "-c",
-                          "i=0; while [ $i -lt 40 ]; do sleep 5 & "
-                          "i=$((i+1)); done 2>&1 | grep -c fork; exit 0",
-                          NULL };
+  const char *forks[] = { "./payload", "forks", "60", NULL };
 
   (void) state;
   assert_int_equal (host_run_once (&host, &spec, disk, 20000, &outcome), 0);
@@ -211,8 +208,14 @@ test_limits (void **state)
   assert_non_null (strstr (outcome.out, "full"));
   assert_int_equal (host_run_once (&host, &spec, inodes, 20000, &outcome), 0);
   assert_true (atol (outcome.out) < 128);
-  assert_int_equal (host_run_once (&host, &spec, forks, 20000, &outcome), 0);
-  assert_non_null (strstr (outcome.out, "1"));
+  spec.disk_bytes = 0;
+  assert_int_equal (host_create (&host, "forks", &spec), COFFER_OK);
+  payload_put ("forks");
+  assert_int_equal (host_run (&host, "forks", forks, NULL, NULL, 20000,
+                              &outcome),
+                    COFFER_OK);
+  assert_in_range (atol (outcome.out), 8, 16);
+  assert_int_equal (host_kill (&host, "forks"), COFFER_OK);
 }
 
 /* A limit of memory ends the command, and is named: where a control group

@@ -499,6 +499,64 @@ test_lifeline (void **state)
   assert_false (folder_there ("bound"));
 }
 
+/* A host that is killed at any moment leaves neither processes nor, for whoever
+ * looks next, folders: the pipe that everything inside held ends. */
+static void
+test_killed_hosts_leave_nothing (void **state)
+{
+  unsigned long rounds = harness_scaled (25), i;
+  const char *argv[] = { "sh", "-c", "setsid sleep 60 & sleep 60", NULL };
+  static struct linux_host mortal;
+  int held[2], line[2];
+  char id[32], byte;
+  pid_t pid;
+
+  (void) state;
+  for (i = 0; i < rounds; i++) {
+    struct coffer_sandbox_spec spec = lasting;
+
+    assert_int_equal (pipe2 (held, O_CLOEXEC), 0);
+    assert_int_equal (pipe2 (line, O_CLOEXEC), 0);
+    snprintf (id, sizeof id, "killed-%lu", i);
+    pid = fork ();
+    if (pid == 0) {
+      mortal = host;
+      spec.lifeline = line[0];
+      spec.single_exec = i % 2;
+      spec.memory_bytes = i % 4 == 3 ? 64 << 20 : 0;
+      host_create (&mortal, id, &spec);
+      mortal.ops->exec_start (host_call (&mortal, 5000), mortal.self, id,
+                              argv, NULL, NULL, -1, held[1], -1, NULL);
+      pause ();
+      _exit (1);
+    }
+    close (held[1]);
+    close (line[0]);
+    close (line[1]);
+    usleep ((useconds_t) (i * 7919 % 23) * 400);
+    kill (pid, SIGKILL);
+    assert_int_equal (waitpid (pid, NULL, 0), pid);
+    assert_int_equal (coffer_wait_fd (held[0], POLLIN,
+                                      coffer_now_ns () + 10000000000, -1),
+                      1);
+    assert_int_equal (read (held[0], &byte, 1), 0);
+    close (held[0]);
+  }
+  for (i = 0; i < 100; i++) {
+    assert_int_equal (host.ops->sandbox_list (host_call (&host, 5000),
+                                              host.self, NULL),
+                      COFFER_OK);
+    if (host.infos[0] == '\0')
+      break;
+    usleep (20000);
+  }
+  assert_string_equal (host.infos, "");
+  for (i = 0; i < rounds; i++) {
+    snprintf (id, sizeof id, "killed-%lu", i);
+    assert_false (folder_there (id));
+  }
+}
+
 static void
 test_ttl (void **state)
 {
@@ -738,6 +796,7 @@ main (void)
     cmocka_unit_test (test_kill),
     cmocka_unit_test (test_outlives_its_maker),
     cmocka_unit_test (test_lifeline),
+    cmocka_unit_test (test_killed_hosts_leave_nothing),
     cmocka_unit_test (test_ttl),
     cmocka_unit_test (test_refusals_leave_nothing),
     cmocka_unit_test (test_mounts),
