@@ -17,6 +17,10 @@
 #include "provider/dispatch.h"
 #include "provider/opening.h"
 
+#define MAX_TEXT (64 * 1024)
+#define MAX_LOG_TEXT 4096
+#define MAX_PROGRESS_TEXT 256
+
 void
 invoke_fault (struct invoke *invoke, int number, const char *fmt, ...)
 {
@@ -103,23 +107,38 @@ invoke_emit (struct invoke *invoke, uint32_t id, const void *data)
       || contract_copy_record (record, data, arena, &copy, &error) < 0) {
     invoke_fault (invoke, arena ? E_PROVIDER_PROTOCOL : E_NO_MEMORY,
                   "the record %s is malformed: %s", record->name,
-                  error ? error->message : "out of memory");
+                  error ? error_message (error) : "out of memory");
     return COFFER_INTERNAL;
   }
   return invoke_deliver (invoke, record, copy);
+}
+
+/* What a module says, without secrets, at most `bound` bytes of it: hidden
+ * first and cut then, so that no part of one is left. */
+static char *
+clean_text (const struct invoke *invoke, const char *text, size_t bound)
+{
+  char *copy = text ? strndup (text, MAX_TEXT) : NULL;
+
+  redact_text (invoke->provider->redactor, copy);
+  if (copy && strlen (copy) > bound)
+    copy[bound] = '\0';
+  return copy;
 }
 
 int32_t
 invoke_fail (struct invoke *invoke, int32_t code, int32_t retryable,
              const char *message, const char *details)
 {
-  outcome_fail (&invoke->outcome, code, retryable, message, details);
-  redact_text (invoke->provider->redactor, invoke->outcome.message);
+  auto_free char *clean = clean_text (invoke, message, MAX_TEXT);
+  json_t *hidden;
+
+  outcome_fail (&invoke->outcome, code, retryable, clean, details);
   if (invoke->outcome.details) {
-    json_t *clean = redact_json (invoke->provider->redactor,
-                                 invoke->outcome.details);
+    hidden = redact_json (invoke->provider->redactor,
+                          invoke->outcome.details);
     json_decref (invoke->outcome.details);
-    invoke->outcome.details = clean;
+    invoke->outcome.details = hidden;
   }
   return code;
 }
@@ -128,16 +147,10 @@ void
 invoke_log (struct invoke *invoke, int32_t level, const char *text)
 {
   struct provider *provider = invoke->provider;
-  auto_free char *copy = NULL;
+  auto_free char *clean = clean_text (invoke, text, MAX_LOG_TEXT);
   uint64_t dropped;
 
-  if (!text)
-    return;
-  copy = strndup (text, 4096);
-  if (!copy)
-    return;
-  redact_text (provider->redactor, copy);
-  if (!journal_add (&provider->journal, copy, &dropped))
+  if (!clean || !journal_add (&provider->journal, clean, &dropped))
     return;
   if (dropped > 0)
     log_event (LOG_LEVEL_WARNING, "provider",
@@ -146,19 +159,19 @@ invoke_log (struct invoke *invoke, int32_t level, const char *text)
   if (level < COFFER_LOG_ERROR || level > COFFER_LOG_DEBUG)
     level = COFFER_LOG_INFO;
   log_event ((enum log_level) level, "provider", "%s: %s",
-             provider->manifest->id, copy);
+             provider->manifest->id, clean);
 }
 
 void
 invoke_progress (struct invoke *invoke, uint64_t done, uint64_t total,
                  const char *what)
 {
-  auto_free char *clean = NULL;
+  auto_free char *clean = NULL, *hidden = NULL;
 
   if (!invoke->sink.progress || invoke->ended)
     return;
-  clean = text_escape (what ? what : "", what ? strnlen (what, 256) : 0);
-  redact_text (invoke->provider->redactor, clean);
+  hidden = clean_text (invoke, what, MAX_PROGRESS_TEXT);
+  clean = hidden ? text_escape (hidden, strlen (hidden)) : NULL;
   invoke->sink.progress (invoke->sink.data, done, total, clean ? clean : "");
 }
 
@@ -174,7 +187,7 @@ invoke_connect (struct invoke *invoke, const char *target)
   if (fd >= 0)
     return fd;
   log_event (LOG_LEVEL_INFO, "broker", "%s: %s", provider->manifest->id,
-             error ? error->message : "the connection failed");
+             error ? error_message (error) : "the connection failed");
   return -broker_code (error);
 }
 

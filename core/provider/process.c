@@ -327,5 +327,6 @@ process_free (struct process *process)
   coffer_fd_close (&process->pidfd);
   coffer_fd_close (&process->channel);
   coffer_fd_close (&process->output);
+  error_free (process->epitaph);
   free (process);
 }

@@ -60,7 +60,7 @@ check_mode (const struct registry_entry *entry, enum provider_mode mode,
   if (entry->state == PROVIDER_BROKEN || !entry->manifest)
     return error_set (err, E_UNKNOWN_PROVIDER, 0, "%s is broken: %s",
                       entry->id,
-                      entry->error ? entry->error->message : "no manifest");
+                      entry->error ? error_message (entry->error) : "no manifest");
   if (entry->state != PROVIDER_ENABLED)
     return error_set (err, E_PROVIDER_DISABLED, 0, "%s is %s", entry->id,
                       registry_state_name (entry->state));

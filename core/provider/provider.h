@@ -38,7 +38,8 @@ struct provider_call {
   struct provider_sink sink;
 };
 
-/* Loads, checks, starts and opens.  IN_PROCESS is refused (E_DENIED) for what
+/* Loads, checks, starts and opens.  The entry and the place are borrowed until
+ * provider_close: their registry lives longer.  IN_PROCESS is refused (E_DENIED) for what
  * coffer does not ship.  Each step that fails names itself. */
 int provider_open (const struct registry_entry *entry,
                    const struct place *place, enum provider_mode mode,

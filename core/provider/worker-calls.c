@@ -82,7 +82,7 @@ handle_emit (struct pending *pending, struct channel_message *message)
                 < 0)
     invoke_fault (invoke, E_PROVIDER_PROTOCOL,
                   "the record %s is malformed: %s", record->name,
-                  error ? error->message : "out of memory");
+                  error ? error_message (error) : "out of memory");
   else
     invoke_deliver (invoke, record, data);
 }
@@ -344,15 +344,15 @@ static void
 fail_dead (struct provider *provider, struct pending *pending)
 {
   struct worker *worker = worker_of (provider);
+  const struct error *epitaph;
   struct error *error = NULL;
 
   pthread_mutex_lock (&worker->lock);
-  error_set (&error, worker->epitaph ? worker->epitaph->number
-                                     : E_PROVIDER_EXITED, 0, "%s",
-             worker->epitaph ? worker->epitaph->message
-                             : "its worker is gone");
-  if (error && worker->epitaph && worker->epitaph->details)
-    error->details = json_deep_copy (worker->epitaph->details);
+  epitaph = pending->process->epitaph;
+  error_set (&error, epitaph ? epitaph->number : E_PROVIDER_EXITED, 0, "%s",
+             epitaph ? error_message (epitaph) : "its worker is gone");
+  if (error && epitaph && epitaph->details)
+    error->details = json_deep_copy (epitaph->details);
   pthread_mutex_unlock (&worker->lock);
   error_detail (&error, "log",
                 journal_since (&provider->journal,

@@ -91,7 +91,7 @@ make_epitaph (struct provider *provider, const struct process_end *end,
 
   if (reason) {
     error_set (&error, reason->number, 0, "%s: %s", provider->manifest->id,
-               reason->message);
+               error_message (reason));
     return error;
   }
   describe_end (end, how, sizeof how);
@@ -107,11 +107,9 @@ make_epitaph (struct provider *provider, const struct process_end *end,
 static void
 unref_locked (struct worker *worker, struct process *process)
 {
-  if (--process->refs > 0)
-    return;
-  if (worker->process == process)
-    worker->process = NULL;
-  process_free (process);
+  (void) worker;
+  if (--process->refs == 0)
+    process_free (process);
 }
 
 void
@@ -131,13 +129,16 @@ begin_end (struct worker *worker, struct process *process, int is_death)
   pthread_mutex_lock (&worker->lock);
   first = !process->ending;
   process->ending = 1;
+  if (worker->process == process)
+    worker->process = NULL;
   if (first && is_death)
     worker->deaths[worker->n_deaths++ % WORKER_DEATHS] = coffer_now_ns ();
   pthread_mutex_unlock (&worker->lock);
   return first;
 }
 
-/* Every call of it learns why; the worker's own reference goes. */
+/* Every call of it learns why; the reference that begin_end took over from
+ * the worker goes. */
 static void
 finish_end (struct worker *worker, struct process *process,
             struct error *take_epitaph)
@@ -146,8 +147,12 @@ finish_end (struct worker *worker, struct process *process,
   uint64_t one = 1;
 
   pthread_mutex_lock (&worker->lock);
-  error_free (worker->epitaph);
-  worker->epitaph = take_epitaph;
+  process->ended = 1;
+  process->epitaph = take_epitaph;
+  if (take_epitaph) {
+    free (worker->last_end);
+    worker->last_end = strdup (error_message (take_epitaph));
+  }
   for (pending = worker->calls; pending; pending = pending->next) {
     if (pending->process != process)
       continue;
@@ -157,7 +162,6 @@ finish_end (struct worker *worker, struct process *process,
     pending->sleeping = 0;
   }
   pthread_cond_broadcast (&worker->ended);
-  worker->process = NULL;
   unref_locked (worker, process);
   pthread_mutex_unlock (&worker->lock);
 }
@@ -211,7 +215,7 @@ link_call (struct worker *worker, struct pending *pending)
   pending->process->refs++;
   pending->next = worker->calls;
   worker->calls = pending;
-  pending->dead = pending->process->ending && worker->process == NULL;
+  pending->dead = pending->process->ended;
   pthread_mutex_unlock (&worker->lock);
 }
 
@@ -303,8 +307,8 @@ wait_back_off (struct provider *provider, const struct invoke *invoke,
                "%s: its worker died too often and rests for a while",
                provider->manifest->id);
     pthread_mutex_lock (&worker->lock);
-    if (worker->epitaph)
-      error_detail (err, "last", json_string (worker->epitaph->message));
+    if (worker->last_end)
+      error_detail (err, "last", json_string (worker->last_end));
     pthread_mutex_unlock (&worker->lock);
     return -1;
   }
@@ -392,8 +396,10 @@ abandon (struct provider *provider, struct process *process,
   struct process_end end;
   char how[64];
   int died = (*err)->number == E_PROVIDER_EXITED;
+  int counts = died || (*err)->number == E_PROVIDER_TIMEOUT
+               || (*err)->number == E_PROVIDER_PROTOCOL;
 
-  if (!begin_end (worker, process, died))
+  if (!begin_end (worker, process, counts))
     return -1;                  /* it died in `open`: told and reaped */
   process_end (process, died ? EXIT_MS : 0, &end);
   worker_drain_output (provider, process, 1);
@@ -434,6 +440,19 @@ start_locked (struct provider *provider, int64_t deadline_ns,
   return 0;
 }
 
+/* Somebody else's start may take longer than this call has; that is rare
+ * enough for looking again and again. */
+static int
+lock_start (struct worker *worker, const struct invoke *invoke)
+{
+  while (pthread_mutex_trylock (&worker->start_lock) != 0) {
+    if (coffer_now_ns () >= invoke->deadline_ns)
+      return -1;
+    nanosleep (&(struct timespec){ 0, 2 * NS_PER_MS }, NULL);
+  }
+  return 0;
+}
+
 /* A process that runs, with a reference for the caller. */
 static int
 take_process (struct provider *provider, const struct invoke *invoke,
@@ -445,7 +464,10 @@ take_process (struct provider *provider, const struct invoke *invoke,
 
   if (invoke->deadline_ns < ready)
     ready = invoke->deadline_ns;
-  pthread_mutex_lock (&worker->start_lock);
+  if (lock_start (worker, invoke) < 0)
+    return error_set (err, E_PROVIDER_TIMEOUT, 0,
+                      "%s: its worker was not ready in time",
+                      provider->manifest->id);
   pthread_mutex_lock (&worker->lock);
   *out = worker->process && !worker->process->ending ? worker->process : NULL;
   if (*out)
@@ -462,7 +484,7 @@ take_process (struct provider *provider, const struct invoke *invoke,
         (*out)->refs++;
       else
         result = error_set (err, E_PROVIDER_EXITED, 0,
-                            "%s: its worker ended at once",
+                            "%s: its worker ends as soon as it is opened",
                             provider->manifest->id);
       pthread_mutex_unlock (&worker->lock);
     }
@@ -475,7 +497,7 @@ static void
 worker_call (struct provider *provider, struct invoke *invoke)
 {
   struct error *error = NULL;
-  struct process *process;
+  struct process *process = NULL;
   int tries, result = -1;
 
   /* A worker that died since the last call takes nothing with it. */
@@ -498,7 +520,7 @@ worker_free (struct provider *provider)
 {
   struct worker *worker = worker_of (provider);
 
-  error_free (worker->epitaph);
+  free (worker->last_end);
   pthread_cond_destroy (&worker->ended);
   pthread_mutex_destroy (&worker->lock);
   pthread_mutex_destroy (&worker->output_lock);

@@ -28,7 +28,8 @@ struct process {
   int output;                   /* what it writes to stdout and stderr */
   int strict;                   /* its children are in its group */
   int refs;                     /* worker->lock; descriptors live as long */
-  int ending;                   /* worker->lock */
+  int ending, ended;            /* worker->lock */
+  struct error *epitaph;        /* worker->lock: why it ended; once ended */
   int output_ended;             /* worker->output_lock */
 };
 
@@ -76,7 +77,7 @@ struct worker {
   struct process *process;      /* lock; NULL: none */
   int reading;                  /* lock */
   struct pending *calls;        /* lock */
-  struct error *epitaph;        /* lock: why the last process ended */
+  char *last_end;               /* lock: how the last one ended */
   int64_t deaths[WORKER_DEATHS];        /* lock: times, a ring */
   unsigned n_deaths;            /* lock */
   char line[WORKER_MAX_LINE];   /* output_lock */

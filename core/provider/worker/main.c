@@ -39,16 +39,14 @@ struct start {
 static void __attribute__ ((noreturn))
 refuse (const struct error *error)
 {
-  json_t *frame = json_pack ("{s:s, s:i, s:o, s:o*}", "kind", "refused",
-                             "code", error ? error->number : E_INTERNAL,
-                             "message",
-                             json_bytes (error ? error->message : "?",
-                                         error ? strlen (error->message) : 1),
-                             "hint",
-                             error && error->hint
-                             ? json_bytes (error->hint, strlen (error->hint))
-                             : NULL);
+  const char *text = error ? error_message (error) : "out of memory";
+  json_t *frame = json_pack ("{s:s, s:i, s:o}", "kind", "refused", "code",
+                             error ? error->number : E_NO_MEMORY, "message",
+                             json_bytes (text, strlen (text)));
 
+  if (error && error->hint)
+    json_object_set_new (frame, "hint",
+                         json_bytes (error->hint, strlen (error->hint)));
   channel_send (CHANNEL_FD, frame, NULL, 0, NULL);
   _exit (1);
 }
@@ -218,6 +216,7 @@ begin (struct start *start, struct server **server, struct error **err)
                                &start->note, &start->claim, &module, err)
            < 0)
     return -1;
+  coffer_fd_close (&maps);
   server_ready (*server, module, &start->open);
   json_object_set_new (applied, "kind", json_string ("ready"));
   if (channel_send (CHANNEL_FD, applied, NULL, 0, err) < 0)

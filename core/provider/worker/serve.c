@@ -152,7 +152,7 @@ host_emit (struct coffer_call *call, uint32_t id, const void *data)
   }
   if (contract_encode_record (record, data, &value, &fds, &error) < 0) {
     what = text_printf ("the record %s is malformed: %s", record->name,
-                        error->message);
+                        error_message (error));
     return job_fault (job, what ? what : "");
   }
   send_frame (job->server,
@@ -320,7 +320,7 @@ decode_and_invoke (struct job *job, const struct channel_message *message)
                                json_object_get (message->json, "args"),
                                &message->fds, arena, values, &error) < 0)
     return host_fail (&job->call, COFFER_INVALID, COFFER_RETRY_NO,
-                      error ? error->message : "out of memory", NULL);
+                      error ? error_message (error) : "out of memory", NULL);
   return invoke (job, values);
 }
 
