@@ -10,6 +10,7 @@ SCENARIOS += \
   %D%/contract.sh \
   %D%/files.sh \
   %D%/host.sh \
+  %D%/json.sh \
   %D%/manual.sh \
   %D%/provider.sh \
   %D%/refusals.sh \

@@ -35,11 +35,22 @@ living_child (void)
   return pid;
 }
 
+static pid_t child;
+
+/* Whoever ends the reaper means the scenario, which cleans up after itself. */
+static void
+pass_on (int number)
+{
+  if (child > 0)
+    kill (child, number);
+}
+
 int
 main (int argc, char **argv)
 {
   char number[16];
-  pid_t child, ended, left;
+  struct sigaction action = { .sa_handler = pass_on };
+  pid_t ended, left;
   int status = 0, kept = 0;
 
   if (argc < 2)
@@ -51,6 +62,11 @@ main (int argc, char **argv)
   snprintf (number, sizeof number, "%d", (int) getpid ());
   setenv ("E2E_REAPER", number, 1);
   child = fork ();
+  if (child > 0) {
+    sigaction (SIGTERM, &action, NULL);
+    sigaction (SIGINT, &action, NULL);
+    sigaction (SIGHUP, &action, NULL);
+  }
   if (child == 0) {
     execvp (argv[1], argv + 1);
     perror ("reaper: exec");

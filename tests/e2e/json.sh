@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# --json of every command: each line of stdout is a document, success or not, and
+# an error is on stdout and not on stderr.
+. "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
+roles both
+needs python3
+needs_sandbox
+
+id=$(coffer sandbox create --json | tee "$out" | python3 -c 'import json, sys; print (json.load (sys.stdin)["id"])')
+remember "$id"
+is "sandbox create --json" "$(json "$out" '(d["state"], d["provider"], d["expires_ns"] > d["created_ns"])')" \
+  "('running', 'linux', True)"
+printf 'café\n☃\n' >"$T/body"
+
+check () { # status CMD…
+  want=$1; shift
+  run coffer --json "$@"
+  like "coffer --json $*: exit status" "$status" "^($want)$"
+  is "coffer --json $*: documents" "$(python3 - "$out" <<'PY'
+import json, sys
+with open (sys.argv[1], "rb") as f: lines = f.read ().split (b"\n")
+def unique (pairs):
+    keys = [k for k, v in pairs]
+    assert len (keys) == len (set (keys)), keys
+    return dict (pairs)
+try:
+    for line in lines[:-1]: json.loads (line.decode ("utf-8"), object_pairs_hook=unique)
+    print ("good" if lines[:-1] and not lines[-1] else "none")
+except Exception as e: print (repr (e))
+PY
+)" good
+  if [ "$status" -ne 0 ] && grep -q '^{"error"' "$out"; then
+    is "coffer --json $*: the error has its parts" \
+      "$(json "$out" 'sorted (d["error"]) == ["code", "details", "hint", "message", "name", "retryable"]')" True
+    is "coffer --json $*: nothing on stderr" "$(cat "$err")" ""
+  fi
+}
+
+# As little as each command takes, and too little for those that want more.
+for words in $(coffer help --json | python3 -c '
+import json, sys
+for c in json.load (sys.stdin)["commands"]:
+  if c["words"] != "sandbox create": print (c["words"].replace (" ", "/"))'); do
+  # shellcheck disable=SC2046
+  check '0|1|2|4|125' $(printf %s "$words" | tr / ' ')
+done
+for words in list "info $id" "connect $id" "extend $id 2h" "ls $id" prune \
+  "upload $id $T/body f" "download $id f $T/back" "exec $id -- true"; do
+  # shellcheck disable=SC2086
+  check 0 sandbox $words
+done
+check 3 sandbox exec "$id" -c 'exit 3'
+check 4 sandbox download "$id" nothing "$T/x"
+check 125 sandbox exec "$id"
+check 125 sandbox shell "$id"
+check 2 sandbox download "$id" f -
+check 0 sandbox kill "$id" sb-00000000000000000000000000
+is "kill of two: a line each" "$(wc -l <"$out")" 2
+check 4 sandbox info "$(printf 'a\377')"
+
+finish
