@@ -3,7 +3,7 @@ check_PROGRAMS += %D%/reaper
 %C%_reaper_SOURCES = %D%/reaper.c
 %C%_reaper_CFLAGS = $(HOST_CC_FLAGS)
 %C%_reaper_LDFLAGS = $(HOST_LINK_FLAGS)
-EXTRA_DIST += %D%/lib.sh
+EXTRA_DIST += %D%/lib.sh %D%/stranger/notes.c
 SCENARIOS += \
   %D%/call.sh \
   %D%/choice.sh \
@@ -20,6 +20,7 @@ SCENARIOS += \
   %D%/run-files.sh \
   %D%/run-json.sh \
   %D%/sandbox.sh \
+  %D%/sdk-install.sh \
   %D%/shell.sh \
   %D%/sigkill.sh \
   %D%/usage.sh
