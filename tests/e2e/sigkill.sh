@@ -61,9 +61,11 @@ while done < rounds:
     done += len (batch)
 print ("# %d rounds of %s, seed %d" % (done, provider, seed), file=sys.stderr)
 
-# What the user would do: look, end what is listed, clear up.
+# What the user would do: end what was made to last, and clear up.  All else
+# must find its own end.
 for row in json.loads (call ("sandbox", "list", "--json").stdout or b"[]"):
-    call ("sandbox", "kill", row["id"])
+    if not row["ephemeral"]:
+        call ("sandbox", "kill", row["id"])
 call ("sandbox", "prune", "--yes")
 sys.exit (0)
 PY
