@@ -294,6 +294,24 @@ a_module_of_another_major_is_refused (void **state)
   assert_null (getenv ("COFFER_TEST_WITNESS_RAN"));
 }
 
+/* What -DCOFFER_CONTRACT_MINOR=0 leaves is the contract as it was then. */
+static void
+rows_of_a_later_minor_are_not_there (void **state)
+{
+  const struct contract *contract = contract_builtin ();
+
+  (void) state;
+  assert_int_equal (contract->major, 1);
+  assert_int_equal (contract->minor, COFFER_CONTRACT_MINOR);
+  assert_int_equal (contract->n_ops, COFFER_CONTRACT_MINOR ? 4 : 3);
+  assert_int_equal (contract->n_records, COFFER_CONTRACT_MINOR ? 3 : 2);
+  for (size_t i = 0; i < contract->n_ops; i++)
+    assert_true (contract->ops[i].since <= contract->minor);
+  for (size_t i = 0; i < contract->n_records; i++)
+    for (size_t n = 0; n < contract->records[i].n_fields; n++)
+      assert_true (contract->records[i].fields[n].since <= contract->minor);
+}
+
 int
 main (void)
 {
@@ -308,6 +326,7 @@ main (void)
     cmocka_unit_test (host_1_takes_modules_of_minor_1),
 #endif
     cmocka_unit_test (a_module_of_another_major_is_refused),
+    cmocka_unit_test (rows_of_a_later_minor_are_not_there),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);
