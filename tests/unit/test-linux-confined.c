@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -218,6 +219,23 @@ test_limits (void **state)
   assert_int_equal (host_kill (&host, "forks"), COFFER_OK);
 }
 
+/* Soft limits of the maker do not reach into a sandbox. */
+static void
+test_soft_limits (void **state)
+{
+  struct rlimit old, low;
+
+  (void) state;
+  assert_int_equal (getrlimit (RLIMIT_DATA, &old), 0);
+  low = old;
+  low.rlim_cur = 256 << 20;
+  assert_int_equal (setrlimit (RLIMIT_DATA, &low), 0);
+  run ("ulimit -Sd; ulimit -Hd; ulimit -Hc; ulimit -Sn; ulimit -Hl");
+  assert_int_equal (setrlimit (RLIMIT_DATA, &old), 0);
+  if (old.rlim_max == RLIM_INFINITY)
+    assert_string_equal (outcome.out, "unlimited\nunlimited\n0\n1024\n0\n");
+}
+
 /* A limit of memory ends the command, and is named: where a control group
  * may be made. */
 static void
@@ -285,7 +303,8 @@ main (void)
     cmocka_unit_test (test_network), cmocka_unit_test (test_host_files),
     cmocka_unit_test (test_status), cmocka_unit_test (test_environment),
     cmocka_unit_test (test_ids), cmocka_unit_test (test_limits),
-    cmocka_unit_test (test_memory), cmocka_unit_test (test_tools),
+    cmocka_unit_test (test_soft_limits), cmocka_unit_test (test_memory),
+    cmocka_unit_test (test_tools),
   };
 
   if (!host_can ()) {

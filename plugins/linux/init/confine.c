@@ -29,32 +29,45 @@
 
 /* ---- limits ------------------------------------------------------------- */
 
+/* Soft and hard, never above what the hard one is already. */
 static void
-limit_set (const char *step, int which, uint64_t value)
+limit_set (const char *step, int which, uint64_t soft, uint64_t hard)
 {
   struct {
     uint64_t soft, hard;
-  } now, limit = { value, value };
+  } now, limit = { soft, hard };
 
   must (step, SYS (prlimit64, 0, which, 0, &now));
-  if (now.hard < value)         /* already lower: nothing to win */
-    limit.soft = limit.hard = now.hard;
+  if (limit.hard > now.hard)
+    limit.hard = now.hard;
+  if (limit.soft > limit.hard)
+    limit.soft = limit.hard;
   must (step, SYS (prlimit64, 0, which, &limit, 0));
 }
+
+#define ALL UINT64_MAX          /* RLIM_INFINITY */
 
 static void
 limits_set (const struct plan *plan)
 {
+  uint64_t data = plan->body.data_bytes ? plan->body.data_bytes : ALL;
+
+  /* Soft limits of the process that made this sandbox are its own affair. */
+  limit_set ("rlimit cpu", 0, ALL, ALL);
+  limit_set ("rlimit fsize", 1, ALL, ALL);
+  limit_set ("rlimit data", 2, data, data);
+  limit_set ("rlimit stack", 3, 8 << 20, ALL);
+  limit_set ("rlimit rss", 5, ALL, ALL);
+  limit_set ("rlimit as", 9, ALL, ALL);
+  limit_set ("rlimit nofile", 7, 1024, 65536);
   /* One byte, not none: with none a piped handler of the host still runs. */
-  limit_set ("rlimit core", 4, 1);
-  limit_set ("rlimit memlock", 8, 0);
-  limit_set ("rlimit msgqueue", 12, 0);
-  limit_set ("rlimit nice", 13, 0);
-  limit_set ("rlimit rtprio", 14, 0);
+  limit_set ("rlimit core", 4, 1, 1);
+  limit_set ("rlimit memlock", 8, 0, 0);
+  limit_set ("rlimit msgqueue", 12, 0, 0);
+  limit_set ("rlimit nice", 13, 0, 0);
+  limit_set ("rlimit rtprio", 14, 0, 0);
   if (plan->body.pids != 0 && !(plan->body.flags & PLAN_CGROUP))
-    limit_set ("rlimit nproc", 6, plan->body.pids);
-  if (plan->body.data_bytes != 0)
-    limit_set ("rlimit data", 2, plan->body.data_bytes);
+    limit_set ("rlimit nproc", 6, plan->body.pids, plan->body.pids);
 }
 
 /* ---- capabilities ------------------------------------------------------- */
