@@ -64,7 +64,8 @@ static const struct {
   char owner[8];
   struct coffer_note note;
 } second_note
-  __attribute__ ((section (".note.coffer2"), used, aligned (4))) = {
+  __attribute__ ((section (".note.coffer2"), used, aligned (4)
+                  COFFER_UNPADDED_)) = {
     sizeof COFFER_NOTE_OWNER, sizeof (struct coffer_note), COFFER_NOTE_TYPE,
     COFFER_NOTE_OWNER,
     { COFFER_CONTRACT_MAJOR, COFFER_CONTRACT_MINOR, COFFER_CONTRACT_MINOR,

@@ -296,6 +296,14 @@ struct coffer_note {
 #define COFFER_EXTERN_C
 #endif
 
+/* clang's address sanitizer puts bytes behind each object, and a section of
+ * notes is read from one to the next. */
+#ifdef __clang__
+#define COFFER_UNPADDED_ , no_sanitize ("address")
+#else
+#define COFFER_UNPADDED_
+#endif
+
 /* Emits the note, the descriptor and the entry point.
  *   module        the module's name: [a-z][a-z0-9_]*
  *   thread_model  COFFER_THREADS_SERIAL or COFFER_THREADS_PARALLEL
@@ -307,7 +315,8 @@ struct coffer_note {
     char owner[8];                                                            \
     struct coffer_note note;                                                  \
   } coffer_note_                                                              \
-    __attribute__ ((section (".note.coffer"), used, aligned (4))) = {         \
+    __attribute__ ((section (".note.coffer"), used, aligned (4)               \
+                    COFFER_UNPADDED_)) = {                                    \
       sizeof COFFER_NOTE_OWNER, sizeof (struct coffer_note),                  \
       COFFER_NOTE_TYPE, COFFER_NOTE_OWNER,                                    \
       { COFFER_CONTRACT_MAJOR, COFFER_CONTRACT_MINOR, COFFER_LEAST_MINOR,     \
