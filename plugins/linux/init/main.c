@@ -239,17 +239,24 @@ tell_started (struct command *command)
   command->starter = -1;
 }
 
+/* A sandbox for a single command ends as soon as somebody has been told how
+ * that ended: the kernel takes its namespaces down while the host is still
+ * reading the news, and not after. */
 void
 tell_exit (struct command *command)
 {
+  int told = 0;
   size_t i;
 
   for (i = 0; i < CONNECTIONS_MAX; i++)
     if (connections[i].fd >= 0 && connections[i].waits == command->id) {
-      packet_send (connections[i].fd, INIT_EXIT, connections[i].wait_serial,
-                   0, &command->exit, sizeof command->exit, 0, 0, -1);
+      told |= packet_send (connections[i].fd, INIT_EXIT,
+                           connections[i].wait_serial, 0, &command->exit,
+                           sizeof command->exit, 0, 0, -1) >= 0;
       connections[i].waits = 0;
     }
+  if (told && single_mode)
+    init_exit_now (0);
 }
 
 static int
