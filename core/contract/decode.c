@@ -29,6 +29,8 @@ static int decode_value (struct decoder *decoder,
 static const char *
 json_type_name (const json_t *json)
 {
+  if (json == NULL)
+    return "nothing";
   switch (json_typeof (json)) {
   case JSON_OBJECT:
     return "an object";

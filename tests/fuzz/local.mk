@@ -38,6 +38,12 @@ FUZZERS += %D%/fuzz-elf
 %C%_fuzz_elf_LDFLAGS = $(FUZZ_LINK_FLAGS)
 %C%_fuzz_elf_LDADD = $(UNIT_PROVIDER_LIBS)
 
+FUZZERS += %D%/fuzz-frame
+%C%_fuzz_frame_SOURCES = %D%/fuzz-frame.c $(FUZZ_MAIN)
+%C%_fuzz_frame_CFLAGS = $(FUZZ_CC_FLAGS)
+%C%_fuzz_frame_LDFLAGS = $(FUZZ_LINK_FLAGS)
+%C%_fuzz_frame_LDADD = $(UNIT_PROVIDER_LIBS)
+
 EXTRA_PROGRAMS = $(FUZZERS)
 CLEANFILES += $(FUZZERS)
 if FUZZING

@@ -27,3 +27,9 @@ check_PROGRAMS += $(TEST_MODULES)
   -DHOSTILE_NAME=birth_abort -DHOSTILE_BIRTH_ABORT
 %C%_birth_abort_so_CFLAGS = $(MODULE_CC_FLAGS)
 %C%_birth_abort_so_LDFLAGS = $(MODULE_LINK_FLAGS)
+
+# Under the name, and in the place, of the real one.
+check_PROGRAMS += %D%/fake/coffer-worker
+%C%_fake_coffer_worker_SOURCES = %D%/fakeworker.c
+%C%_fake_coffer_worker_CFLAGS = $(HOST_CC_FLAGS)
+%C%_fake_coffer_worker_LDFLAGS = $(HOST_LINK_FLAGS)

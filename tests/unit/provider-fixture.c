@@ -83,7 +83,7 @@ write_manifest (const struct fixture_spec *spec, const char *dir,
 }
 
 static void
-make_place (struct fixture *fixture)
+make_place (struct fixture *fixture, const char *libexec)
 {
   static const char *const folders[] = { "shipped", "installed", "config",
                                          "config/providers.d", "state",
@@ -100,8 +100,9 @@ make_place (struct fixture *fixture)
   fixture->place.config = below (fixture, "config");
   fixture->place.state = below (fixture, "state");
   fixture->place.runtime = below (fixture, "runtime");
-  fixture->place.libexec = text_printf ("%s/core/provider/worker",
-                                        build ? build : ".");
+  fixture->place.libexec = text_printf (
+    "%s/%s", build ? build : ".",
+    libexec ? libexec : "core/provider/worker");
   fixture->place.home_override = 1;
 }
 
@@ -140,7 +141,7 @@ fixture_new (const struct fixture_spec *spec)
   assert_non_null (mkdtemp (dir));
   assert_int_equal (chmod (dir, 0755), 0);
   fixture->dir = strdup (dir);
-  make_place (fixture);
+  make_place (fixture, spec->libexec);
   for (p = id; *p; p++)
     *p = *p == '_' ? '-' : *p;
   if (spec->local) {

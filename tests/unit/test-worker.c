@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -451,6 +452,219 @@ an_emitted_descriptor_belongs_to_the_caller (void **state)
   assert_int_equal (coffer_read_all (fd, text, sizeof text - 1), 8);
   assert_string_equal (text, "dialled\n");
   close (fd);
+  fixture_free (fixture);
+}
+
+/* ---- a worker that is none ------------------------------------------------ */
+
+static struct fixture *
+fake_new (const char *mode)
+{
+  auto_free char *yaml = text_printf (
+    "config:\n  mode: {type: text, default: %s}", mode);
+
+  return fixture_new (&(struct fixture_spec){
+    .module = "hostile", .yaml = yaml, .libexec = "tests/modules/fake" });
+}
+
+/* A call ends with `number` within two seconds, and the next one, of a new
+ * process, likewise. */
+static void
+assert_fake (const char *mode, int number)
+{
+  struct fixture *fixture = fake_new (mode);
+  struct error *error = NULL;
+  int64_t began = coffer_now_ns ();
+  int got, i;
+
+  if (fixture_open (fixture, PROVIDER_WORKER, &error) != 0)
+    fail_msg ("%s: open: %s", mode, error_message (error));
+  for (i = 0; i < 2; i++) {
+    error = NULL;
+    got = fixture_say (fixture, "ok", 500, -1, NULL, &error);
+    if (got != number)
+      fail_msg ("%s: E%d %s", mode, got, error_message (error));
+    error_free (error);
+  }
+  assert_true (coffer_now_ns () - began < 4000000000LL);
+  fixture_free (fixture);
+}
+
+static void
+a_worker_that_lies_is_ended (void **state)
+{
+  (void) state;
+  assert_fake ("other", E_PROVIDER_PROTOCOL);
+  assert_fake ("negative", E_PROVIDER_PROTOCOL);
+  assert_fake ("truncated", E_PROVIDER_PROTOCOL);
+  assert_fake ("oversized", E_PROVIDER_PROTOCOL);
+  assert_fake ("storm", E_PROVIDER_PROTOCOL);
+  assert_fake ("unsealed", E_PROVIDER_PROTOCOL);
+  assert_fake ("short", E_PROVIDER_PROTOCOL);
+  assert_fake ("huge", E_PROVIDER_PROTOCOL);
+  assert_fake ("no_value", E_PROVIDER_PROTOCOL);
+  assert_fake ("no_record", E_PROVIDER_PROTOCOL);
+  assert_fake ("codes", E_PROVIDER_FAILED);
+  assert_fake ("silent", E_PROVIDER_TIMEOUT);
+  assert_fake ("endless", E_PROVIDER_TIMEOUT);
+}
+
+static void
+answers_that_nobody_waits_for_end_the_worker (void **state)
+{
+  struct fixture *fixture = fake_new ("early");
+
+  (void) state;
+  assert_int_equal (fixture_open (fixture, PROVIDER_WORKER, NULL), 0);
+  assert_int_equal (fixture_say (fixture, "ok", 2000, -1, NULL, NULL), 0);
+  /* Its second answer is there, and belongs to no call. */
+  assert_int_equal (fixture_say (fixture, "ok", 2000, -1, NULL, NULL),
+                    E_PROVIDER_PROTOCOL);
+  fixture_free (fixture);
+}
+
+static void
+odd_progress_is_harmless (void **state)
+{
+  struct fixture *fixture = fake_new ("progress");
+  struct heard heard = { .facts = 0 };
+
+  (void) state;
+  assert_int_equal (fixture_open (fixture, PROVIDER_WORKER, NULL), 0);
+  assert_int_equal (fixture_say (fixture, "ok", 2000, -1, &heard, NULL), 0);
+  assert_string_equal (heard.value, "0 of 0 ");
+  fixture_free (fixture);
+}
+
+static void
+a_worker_that_never_begins_is_told (void **state)
+{
+  static const struct {
+    const char *mode;
+    int number;
+  } table[] = { { "not_ready", E_PROVIDER_PROTOCOL },
+                { "bad_ready", E_PROVIDER_PROTOCOL },
+                { "refused", E_INTERNAL } };
+  size_t i;
+
+  (void) state;
+  for (i = 0; i < sizeof table / sizeof table[0]; i++) {
+    struct fixture *fixture = fake_new (table[i].mode);
+    assert_int_equal (fixture_open (fixture, PROVIDER_WORKER, NULL),
+                      table[i].number);
+    fixture_free (fixture);
+  }
+}
+
+static void
+without_a_worker_program_nothing_starts (void **state)
+{
+  struct fixture *fixture = fixture_new (&(struct fixture_spec){
+    .module = "hostile", .libexec = "tests" });
+  struct error *error = NULL;
+
+  (void) state;
+  assert_int_equal (fixture_open (fixture, PROVIDER_WORKER, &error), E_IO);
+  assert_non_null (strstr (error_message (error), "coffer-worker"));
+  error_free (error);
+  fixture_free (fixture);
+}
+
+/* ---- without Landlock ------------------------------------------------------ */
+
+/* A kernel without Landlock, for this process and what it starts. */
+static void
+forget_landlock (void)
+{
+  scmp_filter_ctx filter = seccomp_init (SCMP_ACT_ALLOW);
+
+  seccomp_rule_add (filter, SCMP_ACT_ERRNO (ENOSYS), 444, 0);
+  if (seccomp_load (filter) < 0)
+    _exit (9);
+  seccomp_release (filter);
+}
+
+/* What a child without Landlock gets from open: the number, through its exit
+ * status, less 8000. */
+static int
+open_without_landlock (const char *operator_yaml, const char *word)
+{
+  struct fixture *fixture = fixture_new (&(struct fixture_spec){
+    .module = "hostile", .operator_yaml = operator_yaml });
+  struct heard heard = { .facts = 0 };
+  int status = 0, pid = fork (), number;
+
+  if (pid == 0) {
+    forget_landlock ();
+    number = fixture_open (fixture, PROVIDER_WORKER, NULL);
+    if (number == 0
+        && (fixture_say (fixture, word, 5000, -1, &heard, NULL) != 0
+            || strcmp (heard.state, "refused") != 0))
+      _exit (250);
+    provider_close (fixture->provider);
+    _exit (number ? number - 8000 : 0);
+  }
+  waitpid (pid, &status, 0);
+  fixture_free (fixture);
+  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+}
+
+static void
+a_right_that_cannot_be_enforced_refuses (void **state)
+{
+  (void) state;
+  assert_int_equal (open_without_landlock (NULL, "socket:inet"),
+                    E_PERMISSION - 8000);
+  /* Sockets and programs are still out of reach then. */
+  assert_int_equal (
+    open_without_landlock ("worker: {allow_degraded: true}\n",
+                           "socket:inet"), 0);
+  assert_int_equal (
+    open_without_landlock ("worker: {allow_degraded: true}\n",
+                           "exec:/usr/bin/true"), 0);
+}
+
+/* The caller's own cgroups: where it has any. */
+static int
+own_cgroup (char *path, size_t size)
+{
+  FILE *file = fopen ("/proc/self/cgroup", "re");
+  char line[512], *name;
+  int found = 0;
+
+  while (file && !found && fgets (line, sizeof line, file)) {
+    line[strcspn (line, "\n")] = '\0';
+    name = strncmp (line, "0::", 3) == 0 ? line + 3 : NULL;
+    if (!name || strcmp (name, "/") == 0)
+      continue;
+    snprintf (path, size, "/sys/fs/cgroup%s/cgroup.procs", name);
+    found = access (path, W_OK) == 0;
+    if (!found) {
+      snprintf (path, size, "/sys/fs/cgroup/unified%s/cgroup.procs", name);
+      found = access (path, W_OK) == 0;
+    }
+  }
+  if (file)
+    fclose (file);
+  return found;
+}
+
+static void
+cgroups_need_permission (void **state)
+{
+  struct fixture *fixture;
+  char path[1024], word[1040];
+
+  (void) state;
+  if (!own_cgroup (path, sizeof path))
+    skip_missing ("a cgroup of its own that may be written");
+  snprintf (word, sizeof word, "open:%s", path);
+  fixture = start_plain ();
+  assert_refused (fixture, word, "EACCES");
+  fixture_free (fixture);
+  fixture = start (&(struct fixture_spec){
+    .module = "hostile", .yaml = "permissions: {cgroup: true}" });
+  assert_done (fixture, word, "");
   fixture_free (fixture);
 }
 
@@ -1178,6 +1392,13 @@ main (void)
     cmocka_unit_test (large_arguments_pass),
     cmocka_unit_test (descriptors_pass_both_ways),
     cmocka_unit_test (an_emitted_descriptor_belongs_to_the_caller),
+    cmocka_unit_test (a_worker_that_lies_is_ended),
+    cmocka_unit_test (answers_that_nobody_waits_for_end_the_worker),
+    cmocka_unit_test (odd_progress_is_harmless),
+    cmocka_unit_test (a_worker_that_never_begins_is_told),
+    cmocka_unit_test (without_a_worker_program_nothing_starts),
+    cmocka_unit_test (a_right_that_cannot_be_enforced_refuses),
+    cmocka_unit_test (cgroups_need_permission),
     cmocka_unit_test (many_threads_share_a_worker),
     cmocka_unit_test (serial_modules_get_one_call_at_a_time),
     cmocka_unit_test (waiting_holds_no_lock),

@@ -8,6 +8,6 @@ UNIT_TESTS += %D%/test-worker
 %C%_test_worker_CPPFLAGS = $(UNIT_CPP_FLAGS)
 %C%_test_worker_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_worker_LDFLAGS = $(HOST_LINK_FLAGS)
-%C%_test_worker_LDADD = $(UNIT_PROVIDER_LIBS)
-%C%_test_worker_DEPENDENCIES = $(UNIT_PROVIDER_LIBS) $(TEST_MODULES) \
-  core/provider/worker/coffer-worker
+%C%_test_worker_LDADD = $(UNIT_PROVIDER_LIBS) $(SECCOMP_LIBS)
+EXTRA_%C%_test_worker_DEPENDENCIES = $(TEST_MODULES) \
+  core/provider/worker/coffer-worker tests/modules/fake/coffer-worker
