@@ -23,4 +23,5 @@ SCENARIOS += \
   %D%/sdk-install.sh \
   %D%/shell.sh \
   %D%/sigkill.sh \
+  %D%/streams.sh \
   %D%/usage.sh
