@@ -32,3 +32,4 @@ check_PROGRAMS += %D%/linux-payload
 %C%_test_linux_filter_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_filter_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_filter_LDADD = $(SECCOMP_LIBS) $(CMOCKA_LIBS)
+%D%/test_linux_filter-test-linux-filter.$(OBJEXT): plugins/linux/init/filter.h

@@ -226,14 +226,14 @@ test_soft_limits (void **state)
   struct rlimit old, low;
 
   (void) state;
-  assert_int_equal (getrlimit (RLIMIT_DATA, &old), 0);
+  assert_int_equal (getrlimit (RLIMIT_FSIZE, &old), 0);
   low = old;
-  low.rlim_cur = 256 << 20;
-  assert_int_equal (setrlimit (RLIMIT_DATA, &low), 0);
-  run ("ulimit -Sd; ulimit -Hd; ulimit -Hc; ulimit -Sn; ulimit -Hl");
-  assert_int_equal (setrlimit (RLIMIT_DATA, &old), 0);
+  low.rlim_cur = 64 << 20;
+  assert_int_equal (setrlimit (RLIMIT_FSIZE, &low), 0);
+  run ("ulimit -Sf; ulimit -Hc; ulimit -Sn; ulimit -Hl");
+  assert_int_equal (setrlimit (RLIMIT_FSIZE, &old), 0);
   if (old.rlim_max == RLIM_INFINITY)
-    assert_string_equal (outcome.out, "unlimited\nunlimited\n0\n1024\n0\n");
+    assert_string_equal (outcome.out, "unlimited\n0\n1024\n0\n");
 }
 
 /* A limit of memory ends the command, and is named: where a control group
