@@ -333,9 +333,12 @@ check_entry (const struct elf_image *image, const ElfW (Sym) *symbol,
   const ElfW (Phdr) *segment;
 
   if (name == NULL || strcmp (name, entry) != 0) {
-    shown = name ? text_escape (name, strlen (name)) : NULL;
-    return elf_refuse (image, err, "exports \"%.80s\": only %s may be exported",
-                       shown ? shown : "?", entry);
+    shown = name ? text_escape (name, strnlen (name, 80)) : NULL;
+    elf_refuse (image, err, "exports \"%s\": only %s may be exported",
+                shown ? shown : "?", entry);
+    error_hint (err, "compile with -fvisibility=hidden; C++ and coverage also "
+                "need a version script: { global: %s; local: *; };", entry);
+    return -1;
   }
   segment = elf_segment_of (image, symbol->st_value, 1);
   if (ELF64_ST_TYPE (symbol->st_info) != STT_FUNC || segment == NULL

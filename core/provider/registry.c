@@ -542,6 +542,9 @@ fail_unknown (const struct registry *registry, const char *id,
   if (nearest)
     error_hint (err, "did you mean %s? coffer provider list shows them all",
                 nearest);
+  else if (reader.shipped < 0)
+    error_hint (err, "%s is missing: is coffer installed as a whole?",
+                registry->place->shipped);
   return -1;
 }
 
