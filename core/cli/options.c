@@ -186,8 +186,12 @@ add_given (struct parser *parser, const struct cli_option *option,
     return error_set (parser->err, E_NO_MEMORY, 0, "reading the options");
   cli->given = grown;
   cli->given[cli->n_given++] = (struct cli_given){ option, value };
+  /* What an error of the rest of the line is printed by. */
   if (!strcmp (option->name, "json"))
     cli->json = 1;
+  else if (!strcmp (option->name, "color"))
+    cli->color = !strcmp (value, "always") ? COLOR_ALWAYS
+                 : !strcmp (value, "never") ? COLOR_NEVER : COLOR_AUTO;
   else if (!strcmp (option->name, "help"))
     cli->help = 1;
   return 0;
@@ -334,11 +338,7 @@ settle_globals (struct parser *parser)
   cli->verbose = cli_flag (cli, "verbose");
   cli->provider = cli_value (cli, "provider");
   cli->host = cli_value (cli, "host");
-  if (when && !strcmp (when, "always"))
-    cli->color = COLOR_ALWAYS;
-  else if (when && !strcmp (when, "never"))
-    cli->color = COLOR_NEVER;
-  else if (when && strcmp (when, "auto"))
+  if (when && cli->color == COLOR_AUTO && strcmp (when, "auto"))
     return error_set (parser->err, E_USAGE, 0,
                       "--color is auto, always or never, not %s", when);
   return 0;

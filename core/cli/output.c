@@ -203,5 +203,7 @@ output_confirm (const struct cli *cli, const char *question,
   if (fgets (answer, sizeof answer, stdin)
       && (answer[0] == 'y' || answer[0] == 'Y'))
     return 0;
-  return error_set (err, E_DENIED, 0, "%s: answered with no", question);
+  error_set (err, E_DENIED, 0, "%s: answered with no", question);
+  error_hint (err, "nothing was done");
+  return -1;
 }

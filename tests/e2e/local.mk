@@ -3,7 +3,7 @@ check_PROGRAMS += %D%/reaper
 %C%_reaper_SOURCES = %D%/reaper.c
 %C%_reaper_CFLAGS = $(HOST_CC_FLAGS)
 %C%_reaper_LDFLAGS = $(HOST_LINK_FLAGS)
-EXTRA_DIST += %D%/lib.sh %D%/stranger/notes.c
+EXTRA_DIST += %D%/lib.sh %D%/type.py %D%/stranger/notes.c
 SCENARIOS += \
   %D%/call.sh \
   %D%/choice.sh \
@@ -24,4 +24,5 @@ SCENARIOS += \
   %D%/shell.sh \
   %D%/sigkill.sh \
   %D%/streams.sh \
+  %D%/terminal.sh \
   %D%/usage.sh

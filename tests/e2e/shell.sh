@@ -8,43 +8,7 @@ needs_sandbox
 id=$(coffer sandbox create) || exit 1
 remember "$id"
 
-# Runs a command on a terminal of 100 x 37, types what it is told once it has
-# seen what it waits for, and prints everything that was shown.
-cat >"$T/type.py" <<'PY'
-import fcntl, os, pty, select, signal, struct, sys, termios, time
-script, argv = eval (sys.argv[1]), sys.argv[2:]
-pid, fd = pty.fork ()
-if pid == 0:
-    fcntl.ioctl (0, termios.TIOCSWINSZ, struct.pack ("HHHH", 37, 100, 0, 0))
-    os.environ["TERM"] = "xterm"
-    os.execv (argv[0], argv)
-fcntl.ioctl (fd, termios.TIOCSWINSZ, struct.pack ("HHHH", 37, 100, 0, 0))
-before = termios.tcgetattr (fd)
-seen, mark, end = b"", 0, time.monotonic () + 15
-def read ():
-    global seen
-    if select.select ([fd], [], [], 0.1)[0]:
-        try: data = os.read (fd, 65536)
-        except OSError: return False
-        if not data: return False
-        seen += data
-    return time.monotonic () < end
-alive = True
-for wait, text in script:
-    while alive and wait.encode () not in seen[mark:]: alive = read ()
-    mark = len (seen)
-    if isinstance (text, tuple):
-        fcntl.ioctl (fd, termios.TIOCSWINSZ, struct.pack ("HHHH", text[0], text[1], 0, 0))
-    else:
-        os.write (fd, text.encode ())
-while alive: alive = read ()
-if time.monotonic () >= end: os.kill (pid, signal.SIGKILL)
-code = os.waitstatus_to_exitcode (os.waitpid (pid, 0)[1])
-restored = termios.tcgetattr (fd)
-sys.stdout.write (seen.decode (errors="replace").replace ("\r\n", "\n"))
-print ("status", code, "restored", restored == before)
-PY
-type_in () { run python3 "$T/type.py" "$@"; }
+type_in () { run python3 "$COFFER_SOURCE/tests/e2e/type.py" "$@"; }
 
 type_in '[("", "PS1=; stty size; test -t 0 && test -t 2 && echo through-tty >/dev/tty; echo \"got-$((6 * 7))\"\n"), ("got-42", "exit 5\n")]' \
   "$COFFER_BUILD/coffer" sandbox shell "$id"
