@@ -52,10 +52,32 @@ copy_module (const char *module, const char *to)
   free (bytes);
 }
 
+/* Helper files, and their part of the manifest. */
+static char *
+make_helpers (const struct fixture_spec *spec, const char *dir)
+{
+  char sha256[SHA256_HEX_SIZE], *text = strdup ("files:\n"), *more;
+  int i;
+
+  sha256_hex (VECTOR_BODY, strlen (VECTOR_BODY), sha256);
+  for (i = 0; i < spec->helpers; i++) {
+    auto_free char *path = text_printf ("%s/helper-%d.txt", dir, i);
+    write_file (path, VECTOR_BODY, strlen (VECTOR_BODY));
+    more = text_printf ("%s  - {name: helper-%d.txt, sha256: \"%s\"}\n",
+                        text, i, sha256);
+    free (text);
+    text = more;
+  }
+  if (spec->helpers == 0)
+    *text = '\0';
+  return text;
+}
+
 static void
 write_manifest (const struct fixture_spec *spec, const char *dir,
                 const char *name)
 {
+  auto_free char *helpers = make_helpers (spec, dir);
   auto_free char *module = text_printf ("%s.so", spec->module);
   auto_free char *id = strdup (spec->module);
   auto_free char *path = text_printf ("%s/%s", dir, name);
@@ -73,11 +95,11 @@ write_manifest (const struct fixture_spec *spec, const char *dir,
     "license: Apache-2.0\n"
     "module:\n  - {arch: %s, file: %s, sha256: \"%s\"}\n"
     "contract: {major: 0, minor: 1}\nthreads: %s\ncapabilities: [%s]\n"
-    "isolation: {kind: none, host_kernel_shared: true}\n%s\n",
+    "isolation: {kind: none, host_kernel_shared: true}\n%s%s\n",
     id, manifest_machine (), module, sha256,
     spec->threads ? spec->threads : "parallel",
     spec->capabilities ? spec->capabilities : "exec, ports, metrics",
-    spec->yaml ? spec->yaml : "");
+    helpers, spec->yaml ? spec->yaml : "");
   assert_non_null (text);
   write_file (path, text, strlen (text));
 }

@@ -22,6 +22,7 @@ struct fixture_spec {
   const char *threads;          /* NULL: parallel */
   const char *operator_yaml;    /* providers.d/ID.yaml, or NULL */
   int local;                    /* installed by the user, not shipped */
+  int helpers;                  /* so many files with VECTOR_BODY */
   const char *libexec;          /* below the build; NULL: the real worker's */
 };
 

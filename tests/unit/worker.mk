@@ -11,3 +11,13 @@ UNIT_TESTS += %D%/test-worker
 %C%_test_worker_LDADD = $(UNIT_PROVIDER_LIBS) $(SECCOMP_LIBS)
 EXTRA_%C%_test_worker_DEPENDENCIES = $(TEST_MODULES) \
   core/provider/worker/coffer-worker tests/modules/fake/coffer-worker
+
+UNIT_TESTS += %D%/test-dispatch
+%C%_test_dispatch_SOURCES = %D%/test-dispatch.c %D%/provider-fixture.c \
+  %D%/provider-fixture.h %D%/harness.h
+%C%_test_dispatch_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_dispatch_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_dispatch_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_dispatch_LDADD = $(UNIT_PROVIDER_LIBS)
+EXTRA_%C%_test_dispatch_DEPENDENCIES = $(TEST_MODULES) \
+  core/provider/worker/coffer-worker
