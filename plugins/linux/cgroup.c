@@ -295,7 +295,6 @@ v2_fill (const char *dir, pid_t pid, const struct cgroup_limits *limits)
     if (number_write (dir, "memory.max", limits->memory_bytes) == -1)
       return -1;
     value_write (dir, "memory.swap.max", "0");
-    value_write (dir, "memory.oom.group", "1");
   }
   if (limits->pids != 0
       && number_write (dir, "pids.max", (uint64_t) limits->pids + 1) == -1)
@@ -429,4 +428,20 @@ cgroup_use (int folder, struct cgroup_use *use)
     use->cpu_us += keyed_read (dirs[i], "cpu.stat", "usage_usec");
   }
   return 0;
+}
+
+int
+cgroup_use_of (const struct linux_provider *self, const char *id,
+               struct cgroup_use *use)
+{
+  coffer_autoclose int folder = -1;
+
+  memset (use, 0, sizeof *use);
+  if (self->runtime < 0 || !box_id_valid (id)) {
+    errno = ENOENT;
+    return -1;
+  }
+  folder = openat (self->runtime, id,
+                   O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  return folder < 0 ? -1 : cgroup_use (folder, use);
 }

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,6 +177,7 @@ linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
   coffer_autoclose int block = -1;
   struct init_exec body = { 0 };
   struct init_exit started;
+  struct cgroup_use use;
   struct reply reply;
   int fds[4];
   struct request request = { .type = INIT_EXEC, .body = &body,
@@ -204,6 +206,10 @@ linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
     fds[request.n_fds++] = block;
   }
   start_fill (&body, opts, streams, &request, fds);
+  if (cgroup_use_of (self, sandbox, &use) == 0) {
+    body.marks[0] = use.oom_kills;
+    body.marks[1] = use.pids_denied;
+  }
   code = box_reach (self, call, sandbox, &link);
   if (code != COFFER_OK)
     return code;
@@ -242,24 +248,19 @@ exit_emit (struct linux_provider *self, struct coffer_call *call,
 {
   struct coffer_exec_exit record = { sizeof record };
   coffer_autostrings struct coffer_strings limits = { 0 };
-  coffer_autoclose int folder = -1;
-  struct cgroup_use use = { 0 };
+  struct cgroup_use use;
   char name[16], failure[256];
 
-  if (self->runtime >= 0)
-    folder = openat (self->runtime, sandbox,
-                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (folder >= 0)
-    cgroup_use (folder, &use);
+  cgroup_use_of (self, sandbox, &use);
   exec_name (name, exit->exec);
   record.exec = name;
   record.code = exit->code;
   record.signal = exit->signal;
   record.timed_out = (exit->flags & EXIT_TIMED_OUT) != 0;
-  record.oom = use.oom_kills > 0;
+  record.oom = use.oom_kills > exit->marks[0];
   if (record.oom)
     coffer_strings_add (&limits, "memory");
-  if (use.pids_denied > 0)
+  if (use.pids_denied > exit->marks[1])
     coffer_strings_add (&limits, "pids");
   if (record.timed_out)
     coffer_strings_add (&limits, "timeout");
@@ -270,6 +271,24 @@ exit_emit (struct linux_provider *self, struct coffer_call *call,
   record.failure = failure_text (exit, failure, sizeof failure);
   record.failure_errno = exit->failure_errno;
   return coffer_emit_exec_exit (call, &record);
+}
+
+/* The sandbox ended under the command.  When that was for memory, it is how
+ * the command ended. */
+static int32_t
+wait_failed (struct linux_provider *self, struct coffer_call *call,
+             const char *sandbox, const char *exec, uint32_t number)
+{
+  struct init_exit exit = { .size = sizeof exit, .exec = number, .code = -1,
+                            .signal = SIGKILL };
+  struct cgroup_use use;
+  int error = errno;
+
+  if (error == ECONNRESET && cgroup_use_of (self, sandbox, &use) == 0
+      && use.oom_kills > 0)
+    return exit_emit (self, call, sandbox, &exit);
+  errno = error;
+  return ask_failed (call, exec);
 }
 
 int32_t
@@ -291,7 +310,7 @@ linux_exec_wait (struct coffer_call *call, void *self, const char *sandbox,
     return code;
   if (link_ask (&link, &request, &reply, call) == -1
       || reply_body (&reply, &exit, sizeof exit) == -1)
-    return ask_failed (call, exec);
+    return wait_failed (self, call, sandbox, exec, body.exec);
   return exit_emit (self, call, sandbox, &exit);
 }
 

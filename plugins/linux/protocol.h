@@ -143,6 +143,7 @@ struct init_exec {
   uint32_t rows, columns;
   uint32_t strings_size;
   uint32_t reserved;
+  uint64_t marks[2];            /* given back with EXIT, for the provider */
 };
 
 /* Requests about one command: WAIT, SIGNAL, RESIZE, SPOOL, STDIN. */
@@ -182,6 +183,7 @@ struct init_exit {
   int64_t started_ns;           /* CLOCK_REALTIME */
   uint64_t duration_us;
   uint64_t cpu_us;
+  uint64_t marks[2];
 };
 
 enum init_exec_step {

@@ -245,6 +245,7 @@ test_memory (void **state)
                                       .single_exec = 1,
                                       .memory_bytes = 64 << 20 };
   const char *argv[] = { "./payload", "memory", "268435456", NULL };
+  const char *after[] = { "true", NULL };
 
   (void) state;
   assert_int_equal (host_create (&host, "memory", &spec), COFFER_OK);
@@ -261,6 +262,21 @@ test_memory (void **state)
   assert_int_equal (host.exit.oom, 1);
   assert_string_equal (host.limits, "memory ");
   assert_null (strstr (outcome.out, "touched 268435456"));
+  assert_int_equal (host_kill (&host, "memory"), COFFER_OK);
+  /* Where there are several commands, only the one is blamed. */
+  spec.single_exec = 0;
+  assert_int_equal (host_create (&host, "memory", &spec), COFFER_OK);
+  payload_put ("memory");
+  assert_int_equal (host_run (&host, "memory", argv, NULL, NULL, 20000,
+                              &outcome),
+                    COFFER_OK);
+  assert_int_equal (host.exit.oom, 1);
+  assert_int_equal (host_run (&host, "memory", after, NULL, NULL, 20000,
+                              &outcome),
+                    COFFER_OK);
+  assert_int_equal (host.exit.code, 0);
+  assert_int_equal (host.exit.oom, 0);
+  assert_string_equal (host.limits, "");
   assert_int_equal (host_kill (&host, "memory"), COFFER_OK);
 }
 

@@ -8,11 +8,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <coffer/fd.h>
 
 #include "linux-host.h"
+#include "protocol.h"
 
 static struct linux_host host;
 static struct outcome outcome;
@@ -760,6 +763,110 @@ test_metrics (void **state)
   assert_int_equal (host_kill (&host, "metrics"), COFFER_OK);
 }
 
+/* ---- the protocol ------------------------------------------------------- */
+
+static void
+packet_write (int fd, uint16_t type, uint32_t serial, const void *body,
+              size_t size, size_t cut)
+{
+  char packet[1024] = { 0 };
+  struct init_header header
+    = { (uint32_t) (sizeof header + size - cut), INIT_MAGIC, type, serial, 0 };
+
+  memcpy (packet, &header, sizeof header);
+  memcpy (packet + sizeof header, body, size - cut);
+  assert_int_equal (send (fd, packet, header.size, MSG_NOSIGNAL),
+                    header.size);
+}
+
+static struct init_header
+packet_read (int fd, void *body, size_t size)
+{
+  char packet[4096] = { 0 };
+  struct init_header header;
+
+  assert_int_equal (coffer_wait_fd (fd, POLLIN,
+                                    coffer_now_ns () + 5000000000, -1),
+                    1);
+  assert_true (recv (fd, packet, sizeof packet, 0)
+               >= (ssize_t) sizeof header);
+  memcpy (&header, packet, sizeof header);
+  memcpy (body, packet + sizeof header, size);
+  return header;
+}
+
+/* Longer bodies than the init knows, shorter ones, types of the future and
+ * plain garbage: the conversation goes on, or only that one ends. */
+static void
+test_protocol_grows (void **state)
+{
+  struct {
+    struct init_exec known;
+    uint64_t later[2];
+    char strings[16];
+  } exec = { .known = { .size = sizeof exec.known + sizeof exec.later,
+                        .argc = 1, .strings_size = 6 },
+             .later = { 7, 8 }, .strings = "true\0" };
+  struct init_command wait = { .size = 8, .exec = 1 };
+  struct sockaddr_un address = { .sun_family = AF_UNIX };
+  struct init_header header;
+  struct init_hello hello;
+  struct init_exit end;
+  int fd, i;
+
+  (void) state;
+  create ("wire", &lasting);
+  snprintf (address.sun_path, sizeof address.sun_path,
+            "%s/wire/init.sock", host.runtime_path);
+  for (i = 0; i < 2; i++) {
+    fd = socket (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal (connect (fd, (struct sockaddr *) &address,
+                               sizeof address),
+                      0);
+    header = packet_read (fd, &hello, sizeof hello);
+    assert_int_equal (header.type, INIT_HELLO);
+    assert_int_equal (hello.version, INIT_PROTOCOL);
+    if (i == 0) {
+      /* Garbage ends this connection, and no more than that. */
+      assert_int_equal (send (fd, "garbage", 7, 0), 7);
+      assert_int_equal (recv (fd, &hello, sizeof hello, 0), 0);
+      close (fd);
+    }
+  }
+  packet_write (fd, INIT_EXEC, 1, &exec, sizeof exec.known
+                + sizeof exec.later + 6, 0);
+  header = packet_read (fd, &end, sizeof end);
+  assert_int_equal (header.type, INIT_STARTED);
+  assert_int_equal (header.error, 0);
+  assert_int_equal (end.exec, 1);
+  /* An old host knows only the first two members. */
+  packet_write (fd, INIT_WAIT, 2, &wait, sizeof wait, sizeof wait - 8);
+  header = packet_read (fd, &end, sizeof end);
+  assert_int_equal (header.type, INIT_EXIT);
+  assert_int_equal (end.code, 0);
+  packet_write (fd, 4711, 3, &wait, 8, 0);
+  header = packet_read (fd, &end, sizeof end);
+  assert_int_equal (header.type, INIT_DONE);
+  assert_int_equal (header.error, EOPNOTSUPP);
+  assert_int_equal (header.serial, 3);
+  /* Sizes and counts that lie. */
+  exec.known.argc = 4000000000u;
+  packet_write (fd, INIT_EXEC, 4, &exec, sizeof exec.known
+                + sizeof exec.later + 6, 0);
+  header = packet_read (fd, &end, sizeof end);
+  assert_int_not_equal (header.error, 0);
+  exec.known.argc = 1;
+  exec.known.size = 100000;
+  packet_write (fd, INIT_EXEC, 5, &exec, sizeof exec.known
+                + sizeof exec.later + 6, 0);
+  header = packet_read (fd, &end, sizeof end);
+  assert_int_not_equal (header.error, 0);
+  close (fd);
+  sh_in ("wire", "echo alive", 5000);
+  assert_string_equal (outcome.out, "alive\n");
+  assert_int_equal (host_kill (&host, "wire"), COFFER_OK);
+}
+
 static int
 set_up (void **state)
 {
@@ -802,6 +909,7 @@ main (void)
     cmocka_unit_test (test_mounts),
     cmocka_unit_test (test_files),
     cmocka_unit_test (test_metrics),
+    cmocka_unit_test (test_protocol_grows),
   };
 
   if (!host_can ()) {

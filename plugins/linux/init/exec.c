@@ -509,6 +509,8 @@ exec_start (struct packet *packet, int starter, struct command **out)
   if (r == 0) {
     command->starter = starter;
     command->starter_serial = packet->header->serial;
+    command->exit.marks[0] = body.marks[0];
+    command->exit.marks[1] = body.marks[1];
     *out = command;
     r = command_start (command, &start, &body);
     if (r < 0)
@@ -651,13 +653,14 @@ notice_take (struct command *command, const struct notice *notice)
     command->starter = -1;
   }
   if ((notice->flags & 2) && !command->ended) {
-    uint32_t flags = command->exit.flags & EXIT_BACKGROUND;
-    int64_t started = command->exit.started_ns;
+    struct init_exit before = command->exit;
 
     command->exit = notice->exit;
     command->exit.exec = command->id;
-    command->exit.flags |= flags;
-    command->exit.started_ns = started;
+    command->exit.flags |= before.flags & EXIT_BACKGROUND;
+    command->exit.started_ns = before.started_ns;
+    command->exit.marks[0] = before.marks[0];
+    command->exit.marks[1] = before.marks[1];
     command_end (command);
     if (command->exit.flags & EXIT_LEFT)
       init_exit_now (1);
