@@ -76,4 +76,21 @@ for shell in bash zsh fish; do
     "$T/$shell" "$completions/coffer.$shell"
 done
 
+complete () { # WORDS… with the one to complete last
+  bash -c '
+. "$1/coffer.bash"; shift
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _coffer; echo "${COMPREPLY[@]}"' sh "$completions" "$@"
+}
+if command -v bash >/dev/null 2>&1; then
+  PATH=$COFFER_BUILD:$PATH; export PATH
+  is "bash completes a command" "$(complete coffer ver)" version
+  is "of a group" "$(complete coffer sandbox ex)" "extend exec"
+  is "an option of the command" "$(complete coffer run --tim)" --timeout
+  is "after one that takes a value" "$(complete coffer sandbox --provider list create --tt)" --ttl
+  is "and not one of another command" "$(complete coffer run --tt)" --tty
+  is "a word of a closed list" "$(complete coffer --color al)" always
+else
+  skip "bash completes" bash
+fi
+
 finish

@@ -98,4 +98,12 @@ soon 5 grep -q up "$out"
 kill -KILL $pid; wait $pid 2>/dev/null
 ok "SIGKILL of coffer ends the sandbox too" soon 5 none_of_ours
 
+# -- no place to write ------------------------------------------------------
+if [ "$(id -u)" -ne 0 ]; then
+  mkdir -p "$T/half/state" "$T/half/run" && chmod 700 "$T/half/run" "$T/half" && chmod 500 "$T/half/state"
+  COFFER_HOME=$T/half run coffer run -- echo held
+  is "without a state folder that can be written, run goes on" "$status $(cat "$out")" "0 held"
+  like "and says so" "$(cat "$err")" 'without records'
+fi
+
 finish
