@@ -288,6 +288,7 @@ applied_json (const struct creation *creation, const struct info_sink *sink)
     if (j == json_array_size (words))
       json_array_append (words, word);
   }
+  json_object_set_new (applied, "id", json_string (creation->record->id));
   json_object_set_new (applied, "not_applied", words);
   json_object_set (applied, "facts", sink->facts);
   return applied;

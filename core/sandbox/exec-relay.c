@@ -207,15 +207,15 @@ handle_poll (struct exec_run *run, const struct pollfd *fds,
 }
 
 /* Once the command has ended, what the pipes hold belongs to it, also when
- * the reader of our output takes its time. */
+ * the reader of our output takes its time; but not when our caller has given
+ * up, whose reader may be stuck. */
 static int
 drain (struct exec_run *run, struct error **err)
 {
-  int cancel_fd = run->cancelled ? -1 : run->cancel_fd;
   int i;
 
-  for (i = EXEC_OUT; i <= EXEC_ERR; i++)
-    if (relay_drain (&run->relays[i], cancel_fd) < 0)
+  for (i = EXEC_OUT; i <= EXEC_ERR && !run->cancelled; i++)
+    if (relay_drain (&run->relays[i], run->cancel_fd) < 0)
       return error_set (err, E_NO_MEMORY, 0, "a buffer");
   return 0;
 }

@@ -49,11 +49,12 @@ sandbox_info (struct host *host, const char *id,
 {
   auto_sandbox_record struct sandbox_record *record = NULL;
   auto_info_sink struct info_sink sink;
-  struct provider_call inner = info_call (&sink, call);
+  struct provider_call inner;
   struct provider *provider;
   struct error *error = NULL;
 
   info_sink_init (&sink);
+  inner = info_call (&sink, call);
   if (host_reach (host, id, &record, &provider, err) < 0)
     return -1;
   if (INVOKE (provider, &inner, &error, sandbox_info, .sandbox = id) < 0) {
@@ -77,10 +78,11 @@ sandbox_extend (struct host *host, const char *id, uint64_t ttl_ms,
 {
   auto_sandbox_record struct sandbox_record *record = NULL;
   auto_info_sink struct info_sink sink;
-  struct provider_call inner = info_call (&sink, call);
+  struct provider_call inner;
   struct provider *provider;
 
   info_sink_init (&sink);
+  inner = info_call (&sink, call);
   if (ttl_ms < 1000 || ttl_ms > REQUEST_TTL_MAX_MS)
     return error_set (err, E_SANDBOX_SPEC, 0,
                       "ttl: %llu ms is not between 1 second and 366 days",

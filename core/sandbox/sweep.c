@@ -261,10 +261,11 @@ listing_ask (struct host *host, struct listing *listing)
 {
   auto_info_sink struct info_sink sink;
   struct provider_call base = call_in (SWEEP_CALL_MS, -1);
-  struct provider_call call = info_call (&sink, &base);
+  struct provider_call call;
   struct provider *provider;
 
   info_sink_init (&sink);
+  call = info_call (&sink, &base);
   if (host_provider (host, listing->provider, &provider, &listing->error) == 0
       && INVOKE (provider, &call, &listing->error, sandbox_list) == 0)
     listing->infos = json_incref (sink.infos);

@@ -375,6 +375,33 @@ test_a_command_that_ignores_signals_is_killed (void **state)
   cancel_case (*state, "trap '' TERM INT; sleep 30; sleep 30", 0, 6000);
 }
 
+/* Whoever reads our output may be as stuck as the one who gave up. */
+static void
+test_giving_up_does_not_wait_for_a_reader_that_is_stuck (void **state)
+{
+  auto_run struct run run = { .f = *state };
+  auto_error struct error *error = NULL;
+  pthread_t thread;
+  int p[2], out[2];
+
+  assert_int_equal (pipe2 (p, O_CLOEXEC), 0);
+  assert_int_equal (pipe2 (out, O_CLOEXEC), 0);
+  assert_int_equal (pthread_create (&thread, NULL, cancel_soon, &p[1]), 0);
+  {
+    const struct exec_streams streams = { .in = -1, .out = out[1],
+                                          .err = -1 };
+
+    assert_fails (run_shell (&run, "exec cat /dev/zero", &streams, 0, p[0], 1,
+                             &error), error, E_EXEC_CANCELLED);
+  }
+  pthread_join (thread, NULL);
+  close (p[0]);
+  close (p[1]);
+  close (out[0]);
+  close (out[1]);
+  assert_true (run.took_ms < 3000);
+}
+
 static void
 test_a_signal_to_this_process_ends_the_command (void **state)
 {
@@ -651,6 +678,7 @@ main (void)
     TEST (test_giving_up_kills_an_ephemeral_sandbox),
     TEST (test_giving_up_signals_a_command_in_a_durable_one),
     TEST (test_a_command_that_ignores_signals_is_killed),
+    TEST (test_giving_up_does_not_wait_for_a_reader_that_is_stuck),
     TEST (test_a_signal_to_this_process_ends_the_command),
     TEST (test_signals_do_not_reach_into_the_command),
     TEST (test_background_returns_at_once),
