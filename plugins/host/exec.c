@@ -17,7 +17,7 @@
 
 #define OPTION(opts, field) (COFFER_HAS (opts, field) ? (opts)->field : 0)
 
-/* -- ids: "x1", "x2", … ------------------------------------------------------ */
+/* -- ids: "x1", "x2", … ---- */
 
 static int
 parse_exec (const char *text, uint32_t *number)
@@ -70,7 +70,7 @@ ask_exec (struct coffer_call *call, const struct host *host,
   return COFFER_OK;
 }
 
-/* -- starting ---------------------------------------------------------------- */
+/* -- starting ---- */
 
 static int
 add_vector (struct coffer_buffer *block, const char *const *v)
@@ -197,7 +197,7 @@ host_exec_start (struct coffer_call *call, void *self, const char *sandbox,
   return emit_started (call, &reply, argv);
 }
 
-/* -- the end of one ---------------------------------------------------------- */
+/* -- the end of one ---- */
 
 static void
 describe_failure (const struct keeper_reply *reply, char *text, size_t size)
@@ -240,7 +240,7 @@ host_exec_wait (struct coffer_call *call, void *self, const char *sandbox,
   return coffer_emit_exec_exit (call, &record);
 }
 
-/* -- the others -------------------------------------------------------------- */
+/* -- the others ---- */
 
 int32_t
 host_exec_list (struct coffer_call *call, void *self, const char *sandbox,

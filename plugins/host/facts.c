@@ -105,7 +105,8 @@ host_probe (struct coffer_call *call, void *self,
                         "make the runtime folder writable");
   if (code == COFFER_OK)
     code = emit_needed (call, "subreaper", try_subreaper (),
-                        "prctl PR_GET_CHILD_SUBREAPER", "use Linux 5.6 or newer");
+                        "prctl PR_GET_CHILD_SUBREAPER",
+                        "use Linux 5.6 or newer");
   if (code == COFFER_OK)
     code = emit_needed (call, "pidfd", try_pidfd (), "pidfd_open",
                         "use Linux 5.6 or newer");

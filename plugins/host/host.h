@@ -88,7 +88,7 @@ OPERATION (file_remove, const char *sandbox, const char *path,
 OPERATION (file_rename, const char *sandbox, const char *from, const char *to,
            const struct coffer_file_rename_opts *opts);
 
-/* ---- facts.c -------------------------------------------------------------- */
+/* ---- facts.c ---- */
 
 /* What every run and every probe says first: this isolates nothing. */
 int32_t emit_isolation (struct coffer_call *call);

@@ -30,7 +30,7 @@
 
 #define METADATA_MAX (256 << 10)
 
-/* -- what cannot be honoured ------------------------------------------------- */
+/* -- what cannot be honoured ---- */
 
 static int
 network_is_given (const struct coffer_sandbox_spec *spec)
@@ -84,7 +84,7 @@ check_spec (struct coffer_call *call, const struct coffer_sandbox_spec *spec)
   return COFFER_OK;
 }
 
-/* -- emitting ---------------------------------------------------------------- */
+/* -- emitting ---- */
 
 static int
 read_metadata (int folder, struct coffer_strings *out)
@@ -174,7 +174,7 @@ emit_info (struct coffer_call *call, const char *sandbox, int folder,
   return coffer_emit_sandbox_info (call, &info);
 }
 
-/* -- making one -------------------------------------------------------------- */
+/* -- making one ---- */
 
 /* Removes what a keeper left that was killed itself.  Its processes found
  * their own end: each minder saw the keeper's. */
@@ -342,7 +342,7 @@ host_sandbox_create (struct coffer_call *call, void *self, const char *sandbox,
   return code == COFFER_OK ? emit_user (call) : code;
 }
 
-/* -- the others -------------------------------------------------------------- */
+/* -- the others ---- */
 
 static int32_t
 ask_and_emit (struct coffer_call *call, const struct host *host,

@@ -224,7 +224,7 @@ coffer_mkdir_beneath (int root, const char *path, mode_t mode, int parents)
   return made < 0 ? -1 : 0;
 }
 
-/* -- new files -------------------------------------------------------------- */
+/* -- new files ---- */
 
 static int
 temporary_name (char *out, size_t size)

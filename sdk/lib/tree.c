@@ -105,7 +105,7 @@ close_stream (DIR **stream)
 }
 #define autostream __attribute__ ((cleanup (close_stream)))
 
-/* -- walking ---------------------------------------------------------------- */
+/* -- walking ---- */
 
 struct walk {
   coffer_walk_entry *entry;
@@ -192,7 +192,7 @@ coffer_walk (int root, const char *path, uint32_t depth,
   return r;
 }
 
-/* -- removing --------------------------------------------------------------- */
+/* -- removing ---- */
 
 struct removal {
   int top;                      /* the folder that is removed */

@@ -32,7 +32,7 @@ struct fixture {
   int lifeline;                 /* write end; -1: none */
 };
 
-/* ---- set-up ---------------------------------------------------------------- */
+/* ---- set-up ---- */
 
 static const struct coffer_operations *
 load_module (void)
@@ -139,7 +139,7 @@ fixture_free (void **state)
   return harness_folder_free (&dir) < 0 || left > 0 ? -1 : 0;
 }
 
-/* ---- making sandboxes and running commands ---------------------------------- */
+/* ---- making sandboxes and running commands ---- */
 
 static int32_t
 create (struct fixture *fixture, const struct coffer_sandbox_spec *spec)
@@ -269,7 +269,7 @@ read_line (struct run *run, char *line, size_t size)
   line[n - 1] = '\0';
 }
 
-/* ---- what it says about itself ----------------------------------------------- */
+/* ---- what it says about itself ---- */
 
 static void
 probe_and_create_say_that_it_isolates_nothing (void **state)
@@ -355,7 +355,7 @@ ids_that_are_no_plain_names_are_refused (void **state)
   }
 }
 
-/* ---- commands ----------------------------------------------------------------- */
+/* ---- commands ---- */
 
 static void
 ends_are_reported_exactly (void **state)
@@ -621,7 +621,7 @@ a_terminal_has_its_size_and_controls_the_command (void **state)
   close (master);
 }
 
-/* ---- ends of trees ------------------------------------------------------------- */
+/* ---- ends of trees ---- */
 
 /* Descendants that try to get away: another session, a parent that ends,
  * signals ignored, stopped.  Each holds the output pipe. */
@@ -867,7 +867,7 @@ a_minder_that_is_killed_takes_its_command_along (void **state)
   run_free (&after);
 }
 
-/* ---- lives of sandboxes ---------------------------------------------------------- */
+/* ---- lives of sandboxes ---- */
 
 static void
 a_sandbox_outlives_the_provider_that_made_it (void **state)
@@ -1035,7 +1035,7 @@ without_its_helper_nothing_is_claimed_or_made (void **state)
   OP->close (&fixture->host.call, self, NULL);
 }
 
-/* ---- files ------------------------------------------------------------------------ */
+/* ---- files ---- */
 
 static int32_t
 write_file (struct fixture *fixture, const char *path, const char *body)

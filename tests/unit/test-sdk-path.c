@@ -322,7 +322,7 @@ open_parent_points_into_the_path (void **state)
   assert_fails (coffer_open_parent (place->root, "a/.", 0, &name), EINVAL);
 }
 
-/* -- new files -------------------------------------------------------------- */
+/* -- new files ---- */
 
 static unsigned
 entries (int root)
@@ -424,7 +424,7 @@ new_file_that_is_exclusive_takes_no_name (void **state)
   assert_int_equal (faccessat (place->root, "a/g", F_OK, 0), 0);
 }
 
-/* -- trees ------------------------------------------------------------------ */
+/* -- trees ---- */
 
 struct seen {
   unsigned count;

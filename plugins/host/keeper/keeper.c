@@ -34,7 +34,7 @@
 static struct keeper keeper;
 static struct coffer_strings base_env, sandbox_env;
 
-/* -- beginning --------------------------------------------------------------- */
+/* -- beginning ---- */
 
 static const char *
 next_string (const char **at, const char *end)
@@ -144,7 +144,7 @@ make_descriptors (void)
   return 0;
 }
 
-/* -- the loop ---------------------------------------------------------------- */
+/* -- the loop ---- */
 
 static void
 accept_client (void)
@@ -278,7 +278,7 @@ run (void)
   }
 }
 
-/* -- the end ----------------------------------------------------------------- */
+/* -- the end ---- */
 
 /* All processes first, then the folder: nobody is left to fill it again. */
 static int

@@ -161,7 +161,7 @@ extend (struct keeper *keeper, const struct keeper_request *request)
   return 0;
 }
 
-/* -- starting a command ----------------------------------------------------- */
+/* -- starting a command ---- */
 
 /* `n` strings of a block, from *at on, as a vector that the caller frees. */
 static const char **
@@ -266,7 +266,7 @@ start (struct keeper *keeper, const struct received *received,
   return r;
 }
 
-/* -- dispatch --------------------------------------------------------------- */
+/* -- dispatch ---- */
 
 static void
 serve_list (struct keeper *keeper, int fd)

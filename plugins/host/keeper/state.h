@@ -57,7 +57,7 @@ void keeper_reply_error (int fd, int sys_errno);
 void keeper_arm (struct keeper *keeper);
 struct exec *keeper_find (struct keeper *keeper, uint32_t number);
 
-/* ---- execs.c -------------------------------------------------------------- */
+/* ---- execs.c ---- */
 
 /* Starts a minder for it.  0, or errno. */
 int keeper_start (struct keeper *keeper, const struct command *command,

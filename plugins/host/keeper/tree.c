@@ -194,7 +194,7 @@ process_kill (int proc, const struct process *process)
          errno != EPERM;
 }
 
-/* -- rounds ------------------------------------------------------------------ */
+/* -- rounds ---- */
 
 #define CHILDREN_BYTES (64 << 10)
 #define ROUNDS 64               /* between two passes */
