@@ -367,8 +367,8 @@ read_document (struct reader *reader, struct yaml_node *out,
   int r;
 
   if (skip_event (reader, YAML_STREAM_START_EVENT, "not YAML", err) < 0
-      || skip_event (reader, YAML_DOCUMENT_START_EVENT, "there is nothing in it",
-                     err) < 0
+      || skip_event (reader, YAML_DOCUMENT_START_EVENT,
+                     "there is nothing in it", err) < 0
       || next_event (reader, &event, err) < 0)
     return -1;
   r = read_node (reader, &event, 1, out, err);

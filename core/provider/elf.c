@@ -133,7 +133,8 @@ check_ident (const struct elf_image *image, const unsigned char *ident,
     return elf_refuse (image, err, "of another byte order than this host");
   if (ident[EI_VERSION] != EV_CURRENT
       || (ident[EI_OSABI] != ELFOSABI_SYSV && ident[EI_OSABI] != ELFOSABI_GNU))
-    return elf_refuse (image, err, "of an ELF version or system not known here");
+    return elf_refuse (image, err,
+                       "of an ELF version or system not known here");
   return 0;
 }
 

@@ -34,11 +34,12 @@ int integrity_copy (int dir, const char *name, int executable, int owned,
 int integrity_hash (int dir, const char *name, char out[SHA256_HEX_SIZE],
                     struct error **err);
 
-/* The ELF gate: reads the sealed memory file and runs nothing.  Class, machine, type, our
- * note (exactly one), no RPATH or RUNPATH, no DT_AUDIT or DT_DEPAUDIT, no
- * executable stack, no text relocation, no DT_TEXTREL, no init functions in
- * odd places, DT_NEEDED only bare sonames that resolve in root-owned folders,
- * exactly one exported symbol.  E_MODULE or E_CONTRACT_VERSION. */
+/* The ELF gate: reads the sealed memory file and runs nothing.  Class,
+ * machine, type, our note (exactly one), no RPATH or RUNPATH, no DT_AUDIT or
+ * DT_DEPAUDIT, no executable stack, no text relocation, said or hidden, no
+ * segment that is writable and executable, init functions in the code,
+ * DT_NEEDED only bare sonames that resolve in root-owned folders, exactly one
+ * exported symbol.  E_MODULE or E_CONTRACT_VERSION. */
 struct elf_facts {
   struct coffer_note note;
   char **needed;                /* NULL-terminated */
