@@ -3,7 +3,7 @@
 _coffer ()
 {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
-  local word path= count=0 skip= i common='--json --provider --host --yes --verbose --color --help -h'
+  local word path= count=0 skip= i common='--json --provider --host --yes --verbose --color --version --help -h'
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=${COMP_WORDS[i]}

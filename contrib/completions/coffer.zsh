@@ -23,6 +23,7 @@ _coffer () {
     '--yes[ask nothing  every question is answered with yes]'
     '--verbose[say on stderr what is done]'
     '--color[auto, always or never]:WHEN:(auto always never)'
+    '--version[print the version and exit]'
     '--help[print this and exit]'
     '-h[print this and exit]'
   )

@@ -91,7 +91,7 @@ struct cli {
   int n_args;
   struct cli_given *given;
   size_t n_given;
-  int json, yes, verbose, help;
+  int json, yes, verbose, help, version;
   enum cli_color color;
   const char *provider, *host;
 

@@ -30,6 +30,23 @@ fill_standard_descriptors (void)
   return 0;
 }
 
+static void
+note_nothing (int number)
+{
+  (void) number;
+}
+
+/* A reader that went away is an error of write(2).  By a handler, as programs
+ * that are executed inherit what is ignored. */
+static void
+survive_broken_pipes (void)
+{
+  struct sigaction action = { .sa_handler = note_nothing,
+                              .sa_flags = SA_RESTART };
+
+  sigaction (SIGPIPE, &action, NULL);
+}
+
 static int
 print_help (const struct cli *cli, struct error **err)
 {
@@ -61,6 +78,8 @@ run_command (struct cli *cli, int argc, char **argv, struct error **err)
     return -1;
   if (cli->help)
     return print_help (cli, err);
+  if (cli->version)
+    return cli_find_command ("version")->run (cli, err);
   if (cli->host)
     return refuse_host (cli, err);
   log_configure (secure_getenv ("COFFER_LOG"));
@@ -78,7 +97,7 @@ main (int argc, char **argv)
 
   if (fill_standard_descriptors () < 0)
     return 125;
-  signal (SIGPIPE, SIG_IGN);
+  survive_broken_pipes ();
   status = run_command (&cli, argc, argv, &err);
   if (status < 0) {
     output_error (&cli, err);

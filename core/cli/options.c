@@ -35,6 +35,7 @@ const struct cli_option cli_global_options[] = {
   { "yes", 0, NULL, 0, "ask nothing: every question is answered with yes" },
   { "verbose", 0, NULL, 0, "say on stderr what is done" },
   { "color", 0, "WHEN", 0, "auto, always or never" },
+  { "version", 0, NULL, 0, "print the version and exit" },
   { "help", 'h', NULL, 0, "print this and exit" },
   { NULL }
 };
@@ -336,6 +337,7 @@ settle_globals (struct parser *parser)
 
   cli->yes = cli_flag (cli, "yes");
   cli->verbose = cli_flag (cli, "verbose");
+  cli->version = cli_flag (cli, "version");
   cli->provider = cli_value (cli, "provider");
   cli->host = cli_value (cli, "host");
   if (when && cli->color == COLOR_AUTO && strcmp (when, "auto"))
@@ -387,7 +389,7 @@ cli_parse (struct cli *cli, int argc, const char *const *argv,
     }
   if (settle_globals (&parser) < 0)
     return -1;
-  if (cli->help)
+  if (cli->help || cli->version)
     return 0;
   if (!cli->command) {
     error_set (err, E_USAGE, 0, "a command is needed%s%s",

@@ -98,6 +98,13 @@ soon 5 grep -q up "$out"
 kill -KILL $pid; wait $pid 2>/dev/null
 ok "SIGKILL of coffer ends the sandbox too" soon 5 none_of_ours
 
+# -- signals inside ---------------------------------------------------------
+run sh -c 'trap "" PIPE INT QUIT TERM USR1; exec "$1" run -- grep SigIgn /proc/self/status' \
+  sh "$COFFER_BUILD/coffer"
+like "no signal is ignored inside, whatever is here" "$(cat "$out")" 'SigIgn:.0000000000000000$'
+run coffer run -- grep SigBlk /proc/self/status
+like "and none blocked" "$(cat "$out")" 'SigBlk:.0000000000000000$'
+
 # -- no place to write ------------------------------------------------------
 if [ "$(id -u)" -ne 0 ]; then
   mkdir -p "$T/half/state" "$T/half/run" && chmod 700 "$T/half/run" "$T/half" && chmod 500 "$T/half/state"

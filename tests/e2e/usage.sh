@@ -56,6 +56,8 @@ run coffer explain --json E8006
 is "explain --json" "$(json "$out" 'd["code"]')" E8006
 run coffer version
 like "version" "$(cat "$out")" '^coffer [0-9]+\.[0-9]+\.[0-9]+ \(contract [0-9]+\.[0-9]+\)$'
+run coffer --version
+like "--version" "$status $(cat "$out")" '^0 coffer [0-9]'
 run coffer version --json
 is "version --json" "$(json "$out" 'sorted (d)')" "['contract', 'sanitizers', 'version']"
 
