@@ -26,6 +26,7 @@
 #include "linux.h"
 
 #define SOCKET_NAME "init.sock"
+#define ANSWER_NS 2000000000    /* of one sandbox in a list */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
@@ -222,6 +223,10 @@ hello_take (struct link *link, const struct coffer_call *call)
         == -1)
     return -1;
   coffer_fd_close (&reply.fd);
+  if (reply.header.error != 0) {
+    errno = reply.header.error; /* it has as many connections as it can */
+    return -1;
+  }
   if (reply.header.type != INIT_HELLO
       || reply_body (&reply, &hello, sizeof hello) == -1
       || hello.version < 1) {
@@ -254,9 +259,10 @@ channel_open (struct box *box, const struct coffer_call *call,
   return r;
 }
 
+/* ENOENT when nobody listens: the folder of a sandbox that is gone. */
 static int
 socket_connect (struct linux_provider *self, const char *id,
-                const struct coffer_call *call, struct link *link)
+                struct link *link)
 {
   struct sockaddr_un address;
   coffer_autoclose int folder
@@ -268,14 +274,26 @@ socket_connect (struct linux_provider *self, const char *id,
   if (link->fd < 0)
     return -1;
   socket_address (&address, folder);
-  if (connect (link->fd, (struct sockaddr *) &address, sizeof address) == -1
-      || hello_take (link, call) == -1) {
-    coffer_fd_close (&link->fd);
-    if (errno == ECONNREFUSED || errno == ECONNRESET)
-      errno = ENOENT;           /* the folder of a sandbox that is gone */
+  if (connect (link->fd, (struct sockaddr *) &address, sizeof address) == 0)
+    return 0;
+  if (errno == ECONNREFUSED)
+    errno = ENOENT;
+  coffer_fd_close (&link->fd);
+  return -1;
+}
+
+static int
+socket_link (struct linux_provider *self, const char *id,
+             const struct coffer_call *call, struct link *link)
+{
+  if (socket_connect (self, id, link) == -1)
     return -1;
-  }
-  return 0;
+  if (hello_take (link, call) == 0)
+    return 0;
+  if (errno == ECONNRESET)
+    errno = ENOENT;
+  coffer_fd_close (&link->fd);
+  return -1;
 }
 
 int
@@ -289,7 +307,7 @@ box_link (struct linux_provider *self, const char *id,
   link->fd = -1;
   link->self = self;
   if (box == NULL)
-    return socket_connect (self, id, call, link);
+    return socket_link (self, id, call, link);
   link->box = box;
   if (coffer_wait_fd (box->pidfd, POLLIN, 0, -1) == 1) {
     box_unref (self, box);
@@ -330,10 +348,11 @@ box_reach (struct linux_provider *self, struct coffer_call *call,
 
 /* ---- killing ------------------------------------------------------------ */
 
-/* The socket's listener is the init; with an older kernel its number is
- * trusted only after it has answered once more. */
-int
-box_pidfd (struct link *link, const struct coffer_call *call)
+/* The socket's listener is the init.  Linux 6.5 and newer say who that is even
+ * when it does not answer any more; with an older kernel its number is
+ * trusted only after it has answered. */
+static int
+peer_pidfd (struct link *link, const struct coffer_call *call)
 {
   struct request request = { .type = INIT_INFO };
   struct ucred peer;
@@ -353,6 +372,8 @@ box_pidfd (struct link *link, const struct coffer_call *call)
     return -1;
   }
   fd = (int) syscall (SYS_pidfd_open, peer.pid, 0);
+  if (fd >= 0 && hello_take (link, call) == -1)
+    coffer_fd_close (&fd);
   if (fd >= 0 && link_ask (link, &request, &reply, call) == -1)
     coffer_fd_close (&fd);
   return fd;
@@ -383,23 +404,21 @@ init_end (struct linux_provider *self, const char *id,
           struct coffer_call *call)
 {
   struct box *box = box_find (self, id);
-  struct link link;
-  int pidfd, r;
+  auto_link struct link link = { .fd = -1 };
+  coffer_autoclose int pidfd = -1;
+  int r;
 
   if (box != NULL) {
     r = pidfd_end (box->pidfd, 1, call);
     box_unref (self, box);
     return r;
   }
-  if (box_link (self, id, call, &link) == -1)
-    return errno == ENOENT ? 0 : -1;
-  pidfd = box_pidfd (&link, call);
-  r = pidfd < 0 ? -1 : pidfd_end (pidfd, 0, call);
-  if (r == -1 && errno == ESRCH)
-    r = 0;
-  coffer_fd_close (&pidfd);
-  link_close (&link);
-  return r;
+  if (socket_connect (self, id, &link) == -1)
+    return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+  pidfd = peer_pidfd (&link, call);
+  if (pidfd < 0)
+    return errno == ESRCH || errno == ECONNRESET ? 0 : -1;
+  return pidfd_end (pidfd, 0, call);
 }
 
 int32_t
@@ -530,13 +549,17 @@ folder_visit (struct linux_provider *self, struct coffer_call *call,
               const char *id, int emit)
 {
   coffer_autoclose int folder = -1;
+  struct coffer_call brief = *call;
   auto_link struct link link;
   struct init_state state;
 
-  if (box_link (self, id, call, &link) == 0) {
+  /* One that does not answer holds up nobody else. */
+  if (brief.deadline_ns > coffer_now_ns () + ANSWER_NS)
+    brief.deadline_ns = coffer_now_ns () + ANSWER_NS;
+  if (box_link (self, id, &brief, &link) == 0) {
     folder = openat (self->runtime, id,
                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (state_ask (&link, call, &state) == 0)
+    if (state_ask (&link, &brief, &state) == 0)
       return emit ? state_emit (call, &link, id, folder, &state) : COFFER_OK;
     if (errno != ECONNRESET)
       return COFFER_OK;         /* it lives, and has no time */

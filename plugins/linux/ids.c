@@ -145,7 +145,8 @@ ids_choose (const struct linux_provider *self, const char *id,
   }
   if (root_is_mapped_away ())
     return 0;                   /* 0 here is an ordinary user outside */
-  *why = "root has no other user id here to give to a sandbox";
+  *why = "root has no other user id here to give to a sandbox: run as an "
+         "ordinary user, or where more ids are mapped";
   return -1;
 }
 

@@ -123,8 +123,6 @@ int box_folder (struct linux_provider *self, const char *id, int make,
 void box_remove (struct linux_provider *self, const char *id, int folder);
 /* The listening socket of a new sandbox. */
 int box_listener (int folder);
-/* The pidfd of the init at the other end of a link. */
-int box_pidfd (struct link *link, const struct coffer_call *call);
 int32_t box_emit_info (struct coffer_call *call, struct link *link,
                        const char *id, int folder);
 

@@ -195,6 +195,15 @@ build_open (const char *name)
 void
 linux_host_open (struct linux_host *host)
 {
+  int init = build_open ("coffer-init");
+
+  linux_host_open_with (host, init);
+  close (init);
+}
+
+void
+linux_host_open_with (struct linux_host *host, int init)
+{
   const struct coffer_provider *(*entry) (void);
   struct coffer_file file = { .size = sizeof file, .name = "coffer-init" };
   const struct coffer_file *files[] = { &file, NULL };
@@ -219,11 +228,10 @@ linux_host_open (struct linux_host *host)
   assert_non_null (entry);
   host->ops = entry ()->operations;
   opts.runtime_dir = host->runtime;
-  file.fd = build_open ("coffer-init");
+  file.fd = init;
   assert_int_equal (host->ops->open (host_call (host, 5000), NULL, NULL,
                                      &opts),
                     COFFER_OK);
-  close (file.fd);
 }
 
 void

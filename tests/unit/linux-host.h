@@ -33,6 +33,8 @@ struct linux_host {
 /* A call object for one operation; forgets what the last one gave. */
 struct coffer_call *host_call (struct linux_host *host, int64_t timeout_ms);
 void linux_host_open (struct linux_host *host);
+/* The same with another program as the init of sandboxes. */
+void linux_host_open_with (struct linux_host *host, int init);
 void linux_host_close (struct linux_host *host);
 
 /* Everything that a command wrote, and how it ended. */

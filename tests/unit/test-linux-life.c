@@ -468,6 +468,81 @@ test_outlives_its_maker (void **state)
   assert_false (folder_there ("orphan"));
 }
 
+/* More conversations at once than there is room for are refused, and the
+ * others go on. */
+static void
+test_many_connections (void **state)
+{
+  struct sockaddr_un address = { .sun_family = AF_UNIX };
+  struct init_header header;
+  int fds[300], i, refused = 0;
+
+  (void) state;
+  create ("crowd", &lasting);
+  snprintf (address.sun_path, sizeof address.sun_path,
+            "%s/crowd/init.sock", host.runtime_path);
+  for (i = 0; i < 300; i++) {
+    fds[i] = socket (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_true (fds[i] >= 0);
+    assert_int_equal (connect (fds[i], (struct sockaddr *) &address,
+                               sizeof address),
+                      0);
+    assert_true (recv (fds[i], &header, sizeof header, 0)
+                 == sizeof header);
+    assert_int_equal (header.type, INIT_HELLO);
+    refused += header.error == EAGAIN;
+  }
+  assert_in_range (refused, 40, 60);
+  sh_in ("crowd", "true", 5000);
+  assert_int_equal (host.exit.code, 0);
+  for (i = 0; i < 300; i++)
+    close (fds[i]);
+  assert_int_equal (host_kill (&host, "crowd"), COFFER_OK);
+}
+
+/* An init that is stopped from outside answers nobody; it is ended all the
+ * same, also by a process that did not make it. */
+static void
+test_kill_of_a_stopped_init (void **state)
+{
+  static struct linux_host maker;
+  struct sockaddr_un address = { .sun_family = AF_UNIX };
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  int status = 0, fd, pidfd = -1;
+  pid_t pid;
+
+  (void) state;
+  pid = fork ();
+  if (pid == 0) {
+    maker = host;
+    _exit (host_create (&maker, "stopped", &lasting) == COFFER_OK ? 0 : 1);
+  }
+  assert_int_equal (waitpid (pid, &status, 0), pid);
+  assert_int_equal (status, 0);
+  fd = socket (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  snprintf (address.sun_path, sizeof address.sun_path,
+            "%s/stopped/init.sock", host.runtime_path);
+  assert_int_equal (connect (fd, (struct sockaddr *) &address,
+                             sizeof address),
+                    0);
+  assert_int_equal (getsockopt (fd, SOL_SOCKET, SO_PEERCRED, &peer, &size),
+                    0);
+  size = sizeof pidfd;
+  if (getsockopt (fd, SOL_SOCKET, 77 /* SO_PEERPIDFD */, &pidfd, &size) == -1) {
+    close (fd);
+    assert_int_equal (host_kill (&host, "stopped"), COFFER_OK);
+    skip_missing ("SO_PEERPIDFD, Linux 6.5");
+  }
+  close (pidfd);
+  assert_int_equal (kill (peer.pid, SIGSTOP), 0);
+  assert_int_equal (host_kill (&host, "stopped"), COFFER_OK);
+  assert_false (folder_there ("stopped"));
+  /* The socket of a dead one has no other end. */
+  assert_int_equal (coffer_wait_fd (fd, POLLHUP, coffer_now_ns (), -1), 1);
+  close (fd);
+}
+
 static void
 test_lifeline (void **state)
 {
@@ -635,6 +710,29 @@ test_refusals_leave_nothing (void **state)
   spec.disk_bytes = 1;
   assert_int_equal (host_create (&host, "refused", &spec), COFFER_INVALID);
   assert_false (folder_there ("refused"));
+}
+
+/* An init that cannot be run, and one that ends without a word. */
+static void
+test_broken_inits_leave_nothing (void **state)
+{
+  static const char *const inits[] = { "/etc/passwd", "/bin/true" };
+  static const char *const words[] = { "starting coffer-init", "" };
+  static struct linux_host broken;
+  int i, fd;
+
+  (void) state;
+  for (i = 0; i < 2; i++) {
+    fd = open (inits[i], O_RDONLY | O_CLOEXEC);
+    assert_true (fd >= 0);
+    linux_host_open_with (&broken, fd);
+    close (fd);
+    assert_int_not_equal (host_create (&broken, "broken", &lasting),
+                          COFFER_OK);
+    assert_non_null (strstr (broken.error, words[i]));
+    assert_int_equal (waitpid (-1, NULL, WNOHANG | __WALL), -1);
+    linux_host_close (&broken);         /* fails when a folder is left */
+  }
 }
 
 /* A folder of the host, shown read-only and writable: what is written inside
@@ -902,10 +1000,13 @@ main (void)
     cmocka_unit_test (test_create_is_idempotent),
     cmocka_unit_test (test_kill),
     cmocka_unit_test (test_outlives_its_maker),
+    cmocka_unit_test (test_many_connections),
+    cmocka_unit_test (test_kill_of_a_stopped_init),
     cmocka_unit_test (test_lifeline),
     cmocka_unit_test (test_killed_hosts_leave_nothing),
     cmocka_unit_test (test_ttl),
     cmocka_unit_test (test_refusals_leave_nothing),
+    cmocka_unit_test (test_broken_inits_leave_nothing),
     cmocka_unit_test (test_mounts),
     cmocka_unit_test (test_files),
     cmocka_unit_test (test_metrics),

@@ -4,7 +4,7 @@
 
 #include "init.h"
 
-#define CONNECTIONS_MAX 64
+#define CONNECTIONS_MAX 256
 #define O_RDWR_ 2
 #define O_CLOEXEC_ 02000000
 #define O_NONBLOCK_ 04000
@@ -191,11 +191,11 @@ connection_close (struct connection *connection)
 }
 
 static void
-hello_send (int fd)
+hello_send (int fd, int error)
 {
   struct init_hello hello = { sizeof hello, INIT_PROTOCOL, 0 };
 
-  packet_send (fd, INIT_HELLO, 0, 0, &hello, sizeof hello, 0, 0, -1);
+  packet_send (fd, INIT_HELLO, 0, error, &hello, sizeof hello, 0, 0, -1);
 }
 
 static void
@@ -206,8 +206,11 @@ connection_add (int fd)
   for (i = 0; i < CONNECTIONS_MAX; i++)
     if (connections[i].fd < 0) {
       connections[i].fd = fd;
+      if (fd != control_fd)
+        hello_send (fd, 0);
       return;
     }
+  hello_send (fd, EAGAIN_);
   fd_close (fd);
 }
 
@@ -216,10 +219,8 @@ listener_accept (void)
 {
   long fd = SYS (accept4, listener_fd, 0, 0, O_CLOEXEC_ | O_NONBLOCK_);
 
-  if (fd < 0)
-    return;
-  hello_send ((int) fd);
-  connection_add ((int) fd);
+  if (fd >= 0)
+    connection_add ((int) fd);
 }
 
 static void
@@ -511,7 +512,6 @@ request_serve (struct connection *connection, struct packet *packet)
     init_exit_now (0);
   case INIT_CHANNEL:
     if (packet->n_fds == 1) {
-      hello_send (packet->fds[0]);
       connection_add (packet->fds[0]);
       packet->n_fds = 0;
     }
@@ -540,22 +540,29 @@ connection_ready (struct connection *connection)
 /* ---- the loop ----------------------------------------------------------- */
 
 static struct sys_pollfd polls[4 + CONNECTIONS_MAX + INIT_EXECS_MAX];
+static uint16_t polled[CONNECTIONS_MAX];        /* which connections */
 
+/* The fixed ones, the connections there are, the monitors. */
 static size_t
-polls_fill (size_t *first_exec)
+polls_fill (size_t *n_connections)
 {
   const int fixed[4] = { signal_fd, timer_fd, lifeline_fd, listener_fd };
-  size_t n = 0, i;
+  size_t n = 0, i, found = 0;
 
   for (i = 0; i < 4; i++, n++) {
     polls[n].fd = fixed[i];
     polls[n].events = POLLIN_;
+    polls[n].revents = 0;
   }
-  for (i = 0; i < CONNECTIONS_MAX; i++, n++) {
+  for (i = 0; i < CONNECTIONS_MAX; i++) {
+    if (connections[i].fd < 0)
+      continue;
+    polled[found++] = (uint16_t) i;
     polls[n].fd = connections[i].fd;
     polls[n].events = POLLIN_;
+    polls[n++].revents = 0;
   }
-  *first_exec = n;
+  *n_connections = found;
   return n + exec_watch (polls + n);
 }
 
@@ -571,16 +578,28 @@ lifeline_check (void)
 }
 
 static void
+connections_serve (size_t n)
+{
+  struct connection *connection;
+  size_t i;
+
+  for (i = 0; i < n; i++) {
+    connection = &connections[polled[i]];
+    /* An earlier one may have closed it, or put another in its place. */
+    if (polls[4 + i].revents != 0 && connection->fd == polls[4 + i].fd)
+      connection_ready (connection);
+  }
+}
+
+static void
 loop_once (void)
 {
   struct sys_timespec timeout, *limit = 0;
-  size_t n, first, i;
+  size_t n, connected;
   char drain[512];
   int64_t ns = exec_next_ns ();
 
-  n = polls_fill (&first);
-  for (i = 0; i < n; i++)
-    polls[i].revents = 0;
+  n = polls_fill (&connected);
   if (ns >= 0) {
     timeout.s = ns / 1000000000;
     timeout.ns = ns % 1000000000;
@@ -592,19 +611,16 @@ loop_once (void)
     init_exit_now (0);          /* the time to live is over */
   if (polls[2].revents != 0)
     lifeline_check ();
-  exec_ready (polls + first, n - first);
+  exec_ready (polls + 4 + connected, n - 4 - connected);
   if (polls[0].revents != 0) {
     while (SYS (read, signal_fd, drain, sizeof drain) > 0)
       ;
     exec_reap ();
   }
   exec_timeouts ();
+  connections_serve (connected);
   if (polls[3].revents != 0)
     listener_accept ();
-  for (i = 0; i < CONNECTIONS_MAX; i++)
-    if (connections[i].fd >= 0 && polls[4 + i].revents != 0
-        && polls[4 + i].fd == connections[i].fd)
-      connection_ready (&connections[i]);
 }
 
 NORETURN void init_main (void);
@@ -623,7 +639,8 @@ init_main (void)
     init_exit_now (2);
   for (i = 0; i < 3; i++)
     SYS (dup3, control_fd, i, O_CLOEXEC_);
-  hello_send (control_fd);
+  hello_send (control_fd, 0);
+  SYS (prctl, 15 /* PR_SET_NAME */, "coffer-init", 0, 0, 0);
   if (packet_receive (control_fd, 1, &packet) != 1)
     init_exit_now (2);
   sandbox_make (&packet);       /* takes all descriptors of the plan */
