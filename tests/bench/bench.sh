@@ -70,6 +70,11 @@ measure verify 'all shipped modules in at most 20 ms' \
 measure run_memory 'coffer, worker and init in at most 16 MiB' \
   python3 "$COFFER_SOURCE/tests/bench/pss.py" run 16 \
   "$coffer" run -- /bin/sleep
+id=$("$coffer" sandbox create --ttl 5m) &&
+  measure exec_memory 'the same with the worker of a lasting sandbox' \
+    python3 "$COFFER_SOURCE/tests/bench/pss.py" exec 16 \
+    "$coffer" sandbox exec "$id" -- /bin/sleep
+[ -z "$id" ] || "$coffer" sandbox kill "$id" > /dev/null
 for program in ${BENCH_PROGRAMS:-}; do
   name=${program##*/bench-}
   measure "$name" 'see the program' "$COFFER_BUILD/$program"
