@@ -156,12 +156,12 @@ record_intent (struct creation *creation, struct error **err)
   enum records_sync sync = RECORDS_NORMAL;
   struct error *error = NULL;
 
-  if (!host->records)
+  if (!host_records (host))
     return 0;
   if (manifest && manifest->isolation_kind
       && strncmp (manifest->isolation_kind, "remote", 6) == 0)
     sync = RECORDS_FULL;
-  if (records_insert (host->records, creation->record, sync, &error) < 0)
+  if (records_insert (host_records (host), creation->record, sync, &error) < 0)
     return host_records_failed (host, error, err);
   creation->recorded = 1;
   return 0;
@@ -180,12 +180,12 @@ creation_undo (struct creation *creation)
   coffer_fd_close (&creation->lifeline[1]);
   if (provider_kill (creation->provider, record->id, &call, &gone, &error)
       == 0) {
-    if (!creation->recorded || !host->records
-        || records_delete (host->records, record->id, &error) == 0)
+    if (!creation->recorded || !host_records (host)
+        || records_delete (host_records (host), record->id, &error) == 0)
       return;
-  } else if (creation->recorded && host->records) {
+  } else if (creation->recorded && host_records (host)) {
     record->state = SANDBOX_LOST;
-    records_update (host->records, record, NULL);
+    records_update (host_records (host), record, NULL);
   }
   log_event (LOG_LEVEL_WARNING, "sandbox",
              "%s: what was begun is left to the next start: %s", record->id,
@@ -264,7 +264,7 @@ record_running (struct creation *creation, struct info_sink *sink,
     record->owner_start = 0;
   }
   if (!creation->recorded
-      || records_update (host->records, record, &error) == 0)
+      || records_update (host_records (host), record, &error) == 0)
     return 0;
   /* A durable sandbox without a row would be out of everybody's reach. */
   if (!creation->request->ephemeral)
@@ -305,7 +305,7 @@ creation_prepare (struct creation *creation, const struct provider_call *call,
   if (request_check (request, err) < 0
       || host_entry (host, request->provider, &opened, err) < 0)
     return -1;
-  if (!request->ephemeral && !host->records)
+  if (!request->ephemeral && !host_records (host))
     return error_set (err, E_RECORDS, 0,
                       "a sandbox that lives on needs records of it");
   if (host_provider (host, opened->entry->id, &creation->provider, err) < 0

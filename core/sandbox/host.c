@@ -28,22 +28,59 @@ call_in (int64_t ms, int cancel_fd)
                                  .cancel_fd = cancel_fd };
 }
 
+static void *
+open_records (void *data)
+{
+  struct host *host = data;
+
+  records_open (host->place, &host->records, &host->open_error);
+  return NULL;
+}
+
+/* `run` has a provider to load meanwhile, and can do without records. */
+static int
+open_beside (struct host *host)
+{
+  if (host->flags & HOST_RECORDS_OPTIONAL)
+    host->opening = pthread_create (&host->opener, NULL, open_records, host)
+                    == 0;
+  return host->opening;
+}
+
+struct records *
+host_records (struct host *host)
+{
+  struct error *error = NULL;
+
+  pthread_mutex_lock (&host->records_lock);
+  if (host->opening) {
+    pthread_join (host->opener, NULL);
+    host->opening = 0;
+    error = steal (host->open_error);
+  }
+  pthread_mutex_unlock (&host->records_lock);
+  if (error)
+    host_records_failed (host, error, NULL);
+  return host->records;
+}
+
 int
 host_open (const struct place *place, unsigned flags, struct host **out,
            struct error **err)
 {
   auto_host struct host *host = calloc (1, sizeof *host);
-  struct error *error = NULL;
 
   if (!host)
     return error_set (err, E_NO_MEMORY, 0, "the host");
   host->place = place;
   host->flags = flags;
   pthread_mutex_init (&host->lock, NULL);
+  pthread_mutex_init (&host->records_lock, NULL);
   if (owner_self (&host->owner, err) < 0)
     return -1;
-  if (records_open (place, &host->records, &error) < 0
-      && host_records_failed (host, error, err) < 0)
+  if (!open_beside (host)
+      && records_open (place, &host->records, &host->open_error) < 0
+      && host_records_failed (host, steal (host->open_error), err) < 0)
     return -1;
   *out = steal (host);
   return 0;
@@ -64,9 +101,9 @@ host_records_failed (struct host *host, struct error *take_error,
 }
 
 int
-host_has_records (const struct host *host)
+host_has_records (struct host *host)
 {
-  return host->records != NULL;
+  return host_records (host) != NULL;
 }
 
 /* ---- providers ----------------------------------------------------------- */
@@ -269,8 +306,8 @@ host_find (struct host *host, const char *id, struct sandbox_record **out,
   pthread_mutex_unlock (&host->lock);
   if (live && !record)
     return error_set (err, E_NO_MEMORY, 0, "the record of %s", id);
-  if (!live && host->records
-      && records_find (host->records, id, &record, err) < 0)
+  if (!live && host_records (host)
+      && records_find (host_records (host), id, &record, err) < 0)
     return -1;
   if (!record)
     return error_set (err, E_UNKNOWN_SANDBOX, 0, "no sandbox %s", id);
@@ -306,9 +343,9 @@ host_forget (struct host *host, const char *id, struct error **err)
     live_free (live);
   }
   pthread_mutex_unlock (&host->lock);
-  if (!recorded || !host->records)
+  if (!recorded || !host_records (host))
     return 0;
-  return records_delete (host->records, id, err);
+  return records_delete (host_records (host), id, err);
 }
 
 /* What is ephemeral ends here in an orderly way; the lifeline would end it
@@ -329,8 +366,8 @@ close_live (struct host *host)
       if (host_provider (host, live->record->provider, &provider, &error) < 0
           || provider_kill (provider, live->record->id, &call, &gone, &error)
                < 0
-          || (live->recorded && host->records
-              && records_delete (host->records, live->record->id, &error)
+          || (live->recorded && host_records (host)
+              && records_delete (host_records (host), live->record->id, &error)
                    < 0))
         log_event (LOG_LEVEL_WARNING, "sandbox", "%s: left to the next start:"
                    " %s", live->record->id, error_message (error));
@@ -349,7 +386,7 @@ host_close (struct host *host)
     return;
   close_live (host);
   /* Not when somebody waits for this process to go away. */
-  if (host->records && host->owner.pid == getpid ()
+  if (host_records (host) && host->owner.pid == getpid ()
       && !sandbox_signal_caught ())
     host_sweep (host, NULL);
   for (opened = host->opened; opened; opened = next) {
@@ -358,7 +395,8 @@ host_close (struct host *host)
     registry_free (opened->registry);
     free (opened);
   }
-  records_close (host->records);
+  records_close (host_records (host));
+  pthread_mutex_destroy (&host->records_lock);
   pthread_mutex_destroy (&host->lock);
   free (host->default_provider);
   free (host);

@@ -33,13 +33,20 @@ struct host {
   const struct place *place;
   unsigned flags;
   struct owner owner;
+  pthread_mutex_t records_lock;
+  struct records *records;      /* NULL: none; see host_records */
+  int opening;                  /* the thread below is at it */
+  pthread_t opener;
+  struct error *open_error;     /* what it met */
   pthread_mutex_t lock;         /* all below */
-  struct records *records;      /* NULL: none */
   struct opened *opened;
   struct live *live;
   char *default_provider;
 };
 
+/* The records, or NULL when there are none.  Where they are optional they are
+ * opened beside the provider's loading, and this waits for it. */
+struct records *host_records (struct host *host);
 /* The records failed in the middle: an error, or, where they are optional,
  * a line in the log, once, and no records from here on; then 0. */
 int host_records_failed (struct host *host, struct error *take_error,

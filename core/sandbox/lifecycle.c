@@ -96,7 +96,8 @@ sandbox_extend (struct host *host, const char *id, uint64_t ttl_ms,
               .ttl_ms = ttl_ms) < 0)
     return -1;
   record->expires_ns = sink.expires_ns;
-  if (host->records && records_update (host->records, record, err) < 0)
+  if (host_records (host)
+      && records_update (host_records (host), record, err) < 0)
     return -1;
   if (json_array_size (sink.infos) == 1)
     *out = json_incref (json_array_get (sink.infos, 0));

@@ -80,7 +80,7 @@ int host_open (const struct place *place, unsigned flags, struct host **out,
 void host_close (struct host *host);
 DEFINE_CLEANUP (struct host *, host_close, auto_host)
 #define auto_host CLEANUP (auto_host)
-int host_has_records (const struct host *host);
+int host_has_records (struct host *host);
 /* The provider's registry entry and its opened instance (opened once). */
 int host_provider (struct host *host, const char *id, struct provider **out,
                    struct error **err);

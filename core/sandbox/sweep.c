@@ -73,7 +73,7 @@ finish (struct sweep *sweep, struct sandbox_record *record)
       || provider_kill (provider, record->id, &call, &gone, &error) < 0) {
     if (record->state != SANDBOX_LOST) {
       record->state = SANDBOX_LOST;
-      records_update (host->records, record, NULL);
+      records_update (host_records (host), record, NULL);
     }
     keep (sweep, record, error);
     return;
@@ -100,7 +100,7 @@ begin_finish (struct sweep *sweep, struct sandbox_record *record)
   record->deadline_ns = coffer_realtime_ns () + AFTERMATH_NS;
   if (host_provider (sweep->host, record->provider, &provider, &error) < 0
       || provider_kill (provider, record->id, &call, &gone, &error) < 0
-      || records_update (sweep->host->records, record, &error) < 0)
+      || records_update (host_records (sweep->host), record, &error) < 0)
     keep (sweep, record, error);
   else
     sweep->pending++;
@@ -162,7 +162,7 @@ adopt_or_drop (struct sweep *sweep, struct sandbox_record *record)
     free (record->native_id);
     record->native_id = steal (sink.native_id);
     record->owner_pid = record->owner_start = 0;
-    if (records_update (sweep->host->records, record, &error) == 0)
+    if (records_update (host_records (sweep->host), record, &error) == 0)
       return;
   }
   keep (sweep, record, error);
@@ -211,7 +211,8 @@ sweep_rows (struct sweep *sweep, struct error **err)
   auto_record_list struct record_list list = { 0, NULL };
   size_t i;
 
-  if (records_list (sweep->host->records, RECORDS_UNSETTLED, &list, err) < 0)
+  if (records_list (host_records (sweep->host), RECORDS_UNSETTLED, &list, err)
+      < 0)
     return -1;
   for (i = 0; i < list.count; i++)
     sweep_row (sweep, list.items[i]);
@@ -224,7 +225,7 @@ host_sweep (struct host *host, struct error **err)
   struct sweep sweep = { .host = host };
   struct error *error = NULL;
 
-  if (!host->records)
+  if (!host_records (host))
     return 0;
   if (sweep_rows (&sweep, &error) < 0)
     return host_records_failed (host, error, err);
@@ -385,10 +386,10 @@ sandbox_list (struct host *host, json_t **out, struct error **err)
   auto_json json_t *rows = json_array ();
   size_t i;
 
-  if (!host->records)
+  if (!host_records (host))
     return error_set (err, E_RECORDS, 0, "there are no records to list");
   if (host_sweep (host, err) < 0
-      || records_list (host->records, RECORDS_ALL, &list, err) < 0)
+      || records_list (host_records (host), RECORDS_ALL, &list, err) < 0)
     return -1;
   for (i = 0; i < list.count; i++)
     if (list_row (host, list.items[i], &listings, rows, err) < 0)
@@ -433,7 +434,7 @@ sandbox_prune (struct host *host, json_t **out, struct error **err)
   json_object_set_new (report, "killed", sweep.killed);
   json_object_set_new (report, "dropped", sweep.dropped);
   json_object_set_new (report, "kept", sweep.kept);
-  if (!host->records)
+  if (!host_records (host))
     return error_set (err, E_RECORDS, 0, "there are no records to prune");
   if (sweep_rows (&sweep, err) < 0)
     return -1;
@@ -442,7 +443,7 @@ sandbox_prune (struct host *host, json_t **out, struct error **err)
     if (sweep_rows (&sweep, err) < 0)
       return -1;
   }
-  if (records_list (host->records, RECORDS_ALL, &list, err) < 0)
+  if (records_list (host_records (host), RECORDS_ALL, &list, err) < 0)
     return -1;
   for (i = 0; i < list.count; i++)
     prune_row (&sweep, list.items[i]);
