@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "linux.h"
@@ -311,6 +312,10 @@ linux_exec_wait (struct coffer_call *call, void *self, const char *sandbox,
   if (link_ask (&link, &request, &reply, call) == -1
       || reply_body (&reply, &exit, sizeof exit) == -1)
     return wait_failed (self, call, sandbox, exec, body.exec);
+  /* A sandbox for one command ends with it; whoever removes it then has less
+   * to wait for. */
+  if (link.box != NULL && link.box->single)
+    syscall (SYS_pidfd_send_signal, link.box->pidfd, SIGKILL, NULL, 0);
   return exit_emit (self, call, sandbox, &exit);
 }
 

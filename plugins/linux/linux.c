@@ -11,20 +11,31 @@
 
 #include "linux.h"
 
-static void
-namespaces_note (struct linux_provider *self)
+int
+namespaces_read (int proc, uint64_t inodes[7])
 {
   static const char *const names[7]
-    = { "user", "mnt", "pid", "net", "ipc", "uts", "cgroup" };
-  char path[40];
+    = { "ns/user", "ns/mnt", "ns/pid", "ns/net", "ns/ipc", "ns/uts",
+        "ns/cgroup" };
   struct stat st;
   int i;
 
   for (i = 0; i < 7; i++) {
-    snprintf (path, sizeof path, "/proc/self/ns/%s", names[i]);
-    if (stat (path, &st) == 0)
-      self->ns_inodes[i] = st.st_ino;
+    if (fstatat (proc, names[i], &st, 0) == -1)
+      return -1;
+    inodes[i] = st.st_ino;
   }
+  return 0;
+}
+
+static void
+namespaces_note (struct linux_provider *self)
+{
+  coffer_autoclose int proc
+    = open ("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+  if (proc >= 0)
+    namespaces_read (proc, self->ns_inodes);
 }
 
 static int

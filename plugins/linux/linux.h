@@ -42,6 +42,7 @@ struct box {
   int control;                  /* connection to its init */
   int pidfd;
   pid_t pid;                    /* for people */
+  int single;                   /* made for one command */
   uint32_t serial;              /* of the last request on it */
   pthread_mutex_t busy;
 };
@@ -54,6 +55,10 @@ struct linux_provider {
   uint32_t pool;                /* first outside id for sandboxes of root */
   uint64_t ns_inodes[7];        /* of this process */
 };
+
+/* Of the process whose folder in /proc that is: user mnt pid net ipc uts
+ * cgroup. */
+int namespaces_read (int proc, uint64_t inodes[7]);
 
 /* ---- link.c ------------------------------------------------------------- */
 

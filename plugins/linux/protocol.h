@@ -116,7 +116,8 @@ struct init_mount {
 struct init_ready {
   uint32_t size;
   uint32_t count;
-  uint64_t ns_inodes[7];        /* user mnt pid net ipc uts cgroup */
+  uint64_t ns_inodes[7];        /* user mnt pid net ipc uts cgroup; only in
+                                 * answer to FACTS */
 };
 
 /* FAILED: the name of the step follows; the header has the errno. */

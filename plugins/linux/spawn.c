@@ -51,6 +51,7 @@ struct making {
   const struct coffer_sandbox_spec *spec;
   struct ids ids;
   int folder, listener, control, pidfd;
+  int proc;                     /* the init's folder in /proc */
   pid_t pid;
   unsigned cgroup;              /* bits that hold */
   const char *cgroup_why;
@@ -367,16 +368,15 @@ static int
 child_ids (struct making *making)
 {
   char path[40];
-  coffer_autoclose int proc = -1;
 
   snprintf (path, sizeof path, "/proc/%d", (int) making->pid);
-  proc = open (path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (proc < 0)
+  making->proc = open (path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (making->proc < 0)
     return -1;
   /* The number was this child's when the folder was opened. */
   if (syscall (SYS_pidfd_send_signal, making->pidfd, 0, NULL, 0) == -1)
     return -1;
-  return ids_write (proc, &making->ids);
+  return ids_write (making->proc, &making->ids);
 }
 
 static int32_t
@@ -526,7 +526,7 @@ fact_emit (struct coffer_call *call, const char *name, const char *state,
 
 static int32_t
 facts_namespaces (struct linux_provider *self, struct coffer_call *call,
-                  const struct init_ready *ready)
+                  const uint64_t inodes[7])
 {
   static const char *const names[7]
     = { "namespace.user", "namespace.mount", "namespace.pid",
@@ -537,13 +537,12 @@ facts_namespaces (struct linux_provider *self, struct coffer_call *call,
   int i;
 
   for (i = 0; code == COFFER_OK && i < 7; i++) {
-    if (ready->ns_inodes[i] == 0
-        || ready->ns_inodes[i] == self->ns_inodes[i])
+    if (inodes[i] == 0 || inodes[i] == self->ns_inodes[i])
       return fail_with (call, COFFER_INTERNAL,
                         "the sandbox could not be set up: %s is the host's",
                         names[i]);
     snprintf (value, sizeof value, "%llu",
-              (unsigned long long) ready->ns_inodes[i]);
+              (unsigned long long) inodes[i]);
     code = fact_emit (call, names[i], "ok", value,
                       "inode of /proc/self/ns, not the host's", NULL);
   }
@@ -618,12 +617,15 @@ ready_take (struct making *making)
 {
   struct link link = { .fd = making->control, .serial = 1 };
   struct coffer_call *call = making->call;
+  uint64_t inodes[7] = { 0 };
   struct init_ready ready;
   struct reply reply;
   const char *rest;
   int32_t code;
   size_t size;
 
+  /* While the init is at work.  Zeros are refused below. */
+  namespaces_read (making->proc, inodes);
   if (link_receive (&link, &reply, 0, call->deadline_ns, call->cancel_fd)
         == -1) {
     if (errno == ECONNRESET)
@@ -639,7 +641,7 @@ ready_take (struct making *making)
     return spawn_refused (making, size > 0 ? rest : "?", reply.header.error);
   if (reply.header.type != INIT_READY)
     return coffer_fail (call, COFFER_INTERNAL, "the init's answer is unknown");
-  code = facts_namespaces (making->self, call, &ready);
+  code = facts_namespaces (making->self, call, inodes);
   if (code == COFFER_OK)
     code = facts_init (call, &ready, rest, size);
   if (code == COFFER_OK)
@@ -717,6 +719,7 @@ box_keep (struct making *making)
   box->refs = 1;
   box->serial = 1;
   box->pid = making->pid;
+  box->single = making->spec->single_exec != 0;
   snprintf (box->id, sizeof box->id, "%s", making->id);
   box->control = coffer_fd_steal (&making->control);
   box->pidfd = coffer_fd_steal (&making->pidfd);
@@ -782,6 +785,7 @@ making_fini (struct making *making)
   coffer_fd_close (&making->listener);
   coffer_fd_close (&making->control);
   coffer_fd_close (&making->pidfd);
+  coffer_fd_close (&making->proc);
   coffer_fd_close (&making->folder);
 }
 
@@ -806,7 +810,7 @@ existing_emit (struct making *making, int *exists)
       || reply_body (&reply, &ready, sizeof ready) == -1)
     return coffer_fail_errno (making->call, errno, "the sandbox's facts");
   rest = reply_rest (&reply, &size);
-  code = facts_namespaces (making->self, making->call, &ready);
+  code = facts_namespaces (making->self, making->call, ready.ns_inodes);
   if (code == COFFER_OK)
     code = facts_init (making->call, &ready, rest, size);
   if (code == COFFER_OK)
@@ -857,7 +861,8 @@ linux_sandbox_create (struct coffer_call *call, void *data,
     = { sizeof defaults, .lifeline = -1 };
   struct making making = { .self = data, .call = call, .id = sandbox,
                            .spec = spec ? spec : &defaults, .folder = -1,
-                           .listener = -1, .control = -1, .pidfd = -1 };
+                           .listener = -1, .control = -1, .pidfd = -1,
+                           .proc = -1 };
   const char *why = NULL;
   int exists = 0;
   int32_t code;

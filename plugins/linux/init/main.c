@@ -96,8 +96,8 @@ namespaces_note (void)
 
   for (i = 0; i < 7; i++) {
     text_join (path, sizeof path, "/proc/self/ns/", names[i], NULL);
-    must (path, SYS (statx, -100, path, 0, 0x100, &st));
-    ready.ns_inodes[i] = st.ino;
+    if (SYS (statx, -100, path, 0, 0x100, &st) >= 0)
+      ready.ns_inodes[i] = st.ino;
   }
 }
 
@@ -162,7 +162,6 @@ sandbox_make (struct packet *packet)
   timer_fd = (int) must ("timer", SYS (timerfd_create, 7 /* boottime */,
                                        O_CLOEXEC_ | O_NONBLOCK_));
   exec_prepare (&plan);
-  namespaces_note ();
   confine_all (&plan, &facts);
   state.size = sizeof state;
   state.created_ns = clock_ns (0);
@@ -506,6 +505,7 @@ request_serve (struct connection *connection, struct packet *packet)
     request_root (connection, serial);
     return;
   case INIT_FACTS:
+    namespaces_note ();
     ready_send (connection->fd, serial);
     return;
   case INIT_END:
