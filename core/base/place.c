@@ -227,11 +227,14 @@ struct walk {
   int last_link;                /* may the last component be a link? */
 };
 
+/* `name` is the component that was opened, NULL for the last: the message names
+ * the folder that is at fault. */
 static int
-walk_enter (struct walk *walk, int *take_fd, struct error **err)
+walk_enter (struct walk *walk, int *take_fd, const char *name,
+            struct error **err)
 {
-  if (place_check_trusted (*take_fd, walk->shown, err) < 0)
-    return -1;
+  if (place_check_trusted (*take_fd, name ? name : walk->shown, err) < 0)
+    return name ? error_wrap (err, "%s", walk->shown) : -1;
   coffer_fd_close (&walk->dir);
   walk->dir = coffer_fd_steal (take_fd);
   return 0;
@@ -244,7 +247,7 @@ walk_root (struct walk *walk, struct error **err)
 
   if (fd < 0)
     return error_set (err, E_IO, errno, "open /");
-  return walk_enter (walk, &fd, err);
+  return walk_enter (walk, &fd, "/", err);
 }
 
 /* A link stands in a folder that passed the rule; when root or the caller made
@@ -317,7 +320,7 @@ walk_step (struct walk *walk, struct error **err)
   }
   if (!S_ISDIR (st.st_mode))
     return error_set (err, E_UNSAFE_FILE, ENOTDIR, "%s", walk->shown);
-  if (walk_enter (walk, &fd, err) < 0)
+  if (walk_enter (walk, &fd, *rest ? name : NULL, err) < 0)
     return -1;
   memmove (walk->rest, rest, strlen (rest) + 1);
   return 0;
