@@ -379,7 +379,8 @@ host_sandbox_extend (struct coffer_call *call, void *self, const char *sandbox,
   return ask_and_emit (call, self, sandbox, &request);
 }
 
-/* One entry of the runtime folder.  One that ends while it is asked is none. */
+/* One entry of the runtime folder.  One that ends while it is asked is none;
+ * one that nobody holds is cleared away, as no record may know of it. */
 static int32_t
 list_one (struct coffer_call *call, const struct host *host, const char *name)
 {
@@ -387,8 +388,11 @@ list_one (struct coffer_call *call, const struct host *host, const char *name)
   coffer_autoclose int folder = sandbox_open (host, name);
   struct keeper_reply reply;
 
-  if (folder < 0)
+  if (folder < 0) {
+    if (errno == ENOENT)
+      remove_left (host, name);
     return COFFER_OK;
+  }
   if (keeper_ask (call, folder, &request, NULL, 0, &reply) < 0)
     return errno == ETIMEDOUT || errno == ECANCELED ?
       coffer_fail_errno (call, errno, "a sandbox's keeper") : COFFER_OK;
