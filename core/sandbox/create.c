@@ -274,7 +274,8 @@ record_running (struct creation *creation, struct info_sink *sink,
 
 /* What the provider reported, and what neither it nor we could keep. */
 static json_t *
-applied_json (const struct creation *creation, const struct info_sink *sink)
+applied_json (const struct creation *creation, const char *id,
+              const struct info_sink *sink)
 {
   json_t *info = json_array_get (sink->infos, 0);
   json_t *applied = json_copy (info), *words, *word;
@@ -288,7 +289,7 @@ applied_json (const struct creation *creation, const struct info_sink *sink)
     if (j == json_array_size (words))
       json_array_append (words, word);
   }
-  json_object_set_new (applied, "id", json_string (creation->record->id));
+  json_object_set_new (applied, "id", json_string (id));
   json_object_set_new (applied, "not_applied", words);
   json_object_set (applied, "facts", sink->facts);
   return applied;
@@ -350,7 +351,7 @@ sandbox_create (struct host *host, const struct sandbox_request *request,
                      creation.recorded, err) < 0)
     return -1;
   if (applied)
-    *applied = applied_json (&creation, &sink);
+    *applied = applied_json (&creation, copy->id, &sink);
   *out = steal (copy);
   return 0;
 }

@@ -165,6 +165,8 @@ test_a_protecting_default_is_refused_until_accepted (void **state)
     request.accept = one;
     assert_ok (sandbox_create (f->host, &request, NULL, &record, &applied,
                                &error), error);
+    assert_string_equal (json_string_value (json_object_get (applied, "id")),
+                         record->id);
     assert_true (json_has (json_object_get (applied, "not_applied"),
                            protecting[i]));
     assert_int_equal (json_array_size (json_object_get (applied,
