@@ -813,9 +813,14 @@ static int32_t
 op_close (struct coffer_call *call, void *self,
           const struct coffer_close_opts *opts)
 {
+  struct hostile *hostile = self;
+
   (void) call;
   (void) opts;
-  free (self);
+  free (hostile->secret);
+  free (hostile->url);
+  free ((char *) hostile->first_file);
+  free (hostile);
   return COFFER_OK;
 }
 

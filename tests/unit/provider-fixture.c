@@ -5,8 +5,10 @@
 
 #include "harness.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <coffer/fd.h>
 
@@ -295,4 +297,103 @@ fixture_process_lives (int pid)
     state = 'Z';
   fclose (file);
   return state != 'Z' && state != 'X';
+}
+
+struct fixture *
+fixture_start (const struct fixture_spec *spec)
+{
+  struct fixture *fixture = fixture_new (spec);
+  struct error *error = NULL;
+
+  if (fixture_open (fixture, PROVIDER_WORKER, &error) != 0)
+    fail_msg ("open: E%d %s", error->number, error->message);
+  return fixture;
+}
+
+struct fixture *
+fixture_start_plain (void)
+{
+  return fixture_start (&(struct fixture_spec){ .module = "hostile" });
+}
+
+void
+fixture_assert_serves (struct fixture *fixture)
+{
+  struct heard heard = { .facts = 0 };
+  int64_t began = coffer_now_ns ();
+  struct error *error = NULL;
+
+  if (fixture_say (fixture, "ok:still", 5000, -1, &heard, &error) != 0)
+    fail_msg ("next call: E%d %s", error->number, error->message);
+  assert_string_equal (heard.value, "still");
+  assert_true (coffer_now_ns () - began < 1000000000LL);
+}
+
+void
+fixture_assert_refused (struct fixture *fixture, const char *word, const char *value)
+{
+  struct heard heard = { .facts = 0 };
+  struct error *error = NULL;
+
+  if (fixture_say (fixture, word, 5000, -1, &heard, &error) != 0)
+    fail_msg ("%s: E%d %s", word, error->number, error->message);
+  if (strcmp (heard.state, "refused") != 0
+      || (value && strcmp (heard.value, value) != 0))
+    fail_msg ("%s: %s %s", word, heard.state, heard.value);
+}
+
+void
+fixture_assert_done (struct fixture *fixture, const char *word, const char *value)
+{
+  struct heard heard = { .facts = 0 };
+  struct error *error = NULL;
+
+  if (fixture_say (fixture, word, 5000, -1, &heard, &error) != 0)
+    fail_msg ("%s: E%d %s", word, error->number, error->message);
+  if (strcmp (heard.state, "done") != 0
+      || (value && strcmp (heard.value, value) != 0))
+    fail_msg ("%s: %s %s", word, heard.state, heard.value);
+}
+
+int
+fixture_reap_within (int ms, int *status)
+{
+  int pid = 0;
+
+  while (ms > 0 && (pid = waitpid (-1, status, WNOHANG)) == 0) {
+    usleep (5000);
+    ms -= 5;
+  }
+  return pid;
+}
+
+int
+fixture_children (void)
+{
+  DIR *proc = opendir ("/proc");
+  struct dirent *entry;
+  char path[300], line[64];
+  int n = 0;
+  FILE *file;
+
+  while ((entry = readdir (proc))) {
+    snprintf (path, sizeof path, "/proc/%s/comm", entry->d_name);
+    file = fopen (path, "re");
+    if (!file)
+      continue;
+    if (fgets (line, sizeof line, file)
+        && strcmp (line, "coffer-worker\n") == 0) {
+      char stat_path[300];
+      int ppid = 0;
+      snprintf (stat_path, sizeof stat_path, "/proc/%s/stat", entry->d_name);
+      fclose (file);
+      file = fopen (stat_path, "re");
+      if (file && fscanf (file, "%*d %*s %*c %d", &ppid) == 1)
+        n += ppid == getpid ();
+    }
+    if (file)
+      fclose (file);
+  }
+  closedir (proc);
+  return n;
 }

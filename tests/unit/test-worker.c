@@ -6,16 +6,12 @@
 
 #include "harness.h"
 
-#include <arpa/inet.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <coffer/fd.h>
@@ -24,42 +20,11 @@
 #include "base/text.h"
 #include "provider-fixture.h"
 
-static struct fixture *
-start (const struct fixture_spec *spec)
-{
-  struct fixture *fixture = fixture_new (spec);
-  struct error *error = NULL;
-
-  if (fixture_open (fixture, PROVIDER_WORKER, &error) != 0)
-    fail_msg ("open: E%d %s", error->number, error->message);
-  return fixture;
-}
-
-static struct fixture *
-start_plain (void)
-{
-  return start (&(struct fixture_spec){ .module = "hostile" });
-}
-
-/* The next call is served, within a second. */
-static void
-assert_serves (struct fixture *fixture)
-{
-  struct heard heard = { .facts = 0 };
-  int64_t began = coffer_now_ns ();
-  struct error *error = NULL;
-
-  if (fixture_say (fixture, "ok:still", 5000, -1, &heard, &error) != 0)
-    fail_msg ("next call: E%d %s", error->number, error->message);
-  assert_string_equal (heard.value, "still");
-  assert_true (coffer_now_ns () - began < 1000000000LL);
-}
-
 /* Ends with `number`; then serves. */
 static void
 assert_ends (const char *word, int64_t ms, int number)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   int before = provider_worker_pid (fixture->provider);
   struct error *error = NULL;
   int got = fixture_say (fixture, word, ms, -1, NULL, &error);
@@ -68,36 +33,10 @@ assert_ends (const char *word, int64_t ms, int number)
     fail_msg ("%s: E%d %s", word, got, error ? error->message : "");
   if (error)
     assert_non_null (strstr (error->message, "hostile"));
-  assert_serves (fixture);
+  fixture_assert_serves (fixture);
   error_free (error);
   fixture_free (fixture);
   assert_false (fixture_process_lives (before));
-}
-
-static void
-assert_refused (struct fixture *fixture, const char *word, const char *value)
-{
-  struct heard heard = { .facts = 0 };
-  struct error *error = NULL;
-
-  if (fixture_say (fixture, word, 5000, -1, &heard, &error) != 0)
-    fail_msg ("%s: E%d %s", word, error->number, error->message);
-  if (strcmp (heard.state, "refused") != 0
-      || (value && strcmp (heard.value, value) != 0))
-    fail_msg ("%s: %s %s", word, heard.state, heard.value);
-}
-
-static void
-assert_done (struct fixture *fixture, const char *word, const char *value)
-{
-  struct heard heard = { .facts = 0 };
-  struct error *error = NULL;
-
-  if (fixture_say (fixture, word, 5000, -1, &heard, &error) != 0)
-    fail_msg ("%s: E%d %s", word, error->number, error->message);
-  if (strcmp (heard.state, "done") != 0
-      || (value && strcmp (heard.value, value) != 0))
-    fail_msg ("%s: %s %s", word, heard.state, heard.value);
 }
 
 /* ---- what a call ends with ------------------------------------------------ */
@@ -105,7 +44,7 @@ assert_done (struct fixture *fixture, const char *word, const char *value)
 static void
 calls_are_served (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   struct heard heard = { .facts = 0 };
 
   (void) state;
@@ -125,7 +64,7 @@ calls_are_served (void **state)
 static void
 a_crash_is_told_with_its_log (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   struct error *error = NULL;
   json_t *log;
 
@@ -148,14 +87,14 @@ a_crash_is_told_with_its_log (void **state)
   assert_true (json_array_size (log) > 0);
   assert_int_equal (error->retryable, RETRY_YES);
   error_free (error);
-  assert_serves (fixture);
+  fixture_assert_serves (fixture);
   fixture_free (fixture);
 }
 
 static void
 an_abort_is_told_with_what_it_printed (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   struct error *error = NULL;
   json_t *log;
 
@@ -169,14 +108,14 @@ an_abort_is_told_with_what_it_printed (void **state)
   assert_string_equal (json_string_value (json_array_get (log, 0)),
                        "assertion of it failed");
   error_free (error);
-  assert_serves (fixture);
+  fixture_assert_serves (fixture);
   fixture_free (fixture);
 }
 
 static void
 an_exit_is_told_with_its_code (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   struct error *error = NULL;
 
   (void) state;
@@ -185,7 +124,7 @@ an_exit_is_told_with_its_code (void **state)
   assert_int_equal (json_integer_value (json_object_get (error->details,
                                                          "exit_code")), 42);
   error_free (error);
-  assert_serves (fixture);
+  fixture_assert_serves (fixture);
   fixture_free (fixture);
 }
 
@@ -204,13 +143,13 @@ a_hang_ends_at_the_deadline (void **state)
 static void
 a_deadline_that_the_module_keeps_costs_no_worker (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   int pid = provider_worker_pid (fixture->provider);
 
   (void) state;
   assert_int_equal (fixture_say (fixture, "wait", 100, -1, NULL, NULL),
                     E_EXEC_CANCELLED);
-  assert_serves (fixture);
+  fixture_assert_serves (fixture);
   assert_int_equal (provider_worker_pid (fixture->provider), pid);
   fixture_free (fixture);
 }
@@ -229,7 +168,7 @@ cancel_soon (void *data)
 static void
 a_cancel_reaches_the_call (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   int cancel = eventfd (0, EFD_CLOEXEC);
   int pid = provider_worker_pid (fixture->provider);
   pthread_t thread;
@@ -245,7 +184,7 @@ a_cancel_reaches_the_call (void **state)
   /* One that does not listen is stopped. */
   assert_int_equal (fixture_say (fixture, "hang", 30000, cancel, NULL, NULL),
                     E_PROVIDER_TIMEOUT);
-  assert_serves (fixture);
+  fixture_assert_serves (fixture);
   close (cancel);
   fixture_free (fixture);
 }
@@ -253,21 +192,21 @@ a_cancel_reaches_the_call (void **state)
 static void
 a_sink_can_end_the_call (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   struct heard heard = { .stop_after = 3 };
 
   (void) state;
   assert_int_equal (fixture_say (fixture, "emits:100000", 5000, -1, &heard,
                                  NULL), E_EXEC_CANCELLED);
   assert_int_equal (heard.facts, 3);
-  assert_serves (fixture);
+  fixture_assert_serves (fixture);
   fixture_free (fixture);
 }
 
 static void
 codes_become_public_errors (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   struct error *error = NULL;
 
   (void) state;
@@ -339,12 +278,12 @@ a_worker_that_closes_everything_is_stopped (void **state)
 static void
 closed_output_costs_no_processor_time (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   struct timespec before, after;
 
   (void) state;
   clock_gettime (CLOCK_PROCESS_CPUTIME_ID, &before);
-  assert_done (fixture, "close_output", "");
+  fixture_assert_done (fixture, "close_output", "");
   clock_gettime (CLOCK_PROCESS_CPUTIME_ID, &after);
   assert_true ((after.tv_sec - before.tv_sec) * 1000
                  + (after.tv_nsec - before.tv_nsec) / 1000000 < 100);
@@ -354,20 +293,20 @@ closed_output_costs_no_processor_time (void **state)
 static void
 floods_are_bounded (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
 
   (void) state;
   log_set_level (LOG_LEVEL_ERROR);
-  assert_done (fixture, "flood:100000", "");
-  assert_done (fixture, "print:5000", "");
-  assert_serves (fixture);
+  fixture_assert_done (fixture, "flood:100000", "");
+  fixture_assert_done (fixture, "print:5000", "");
+  fixture_assert_serves (fixture);
   fixture_free (fixture);
 }
 
 static void
 large_records_pass (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   struct heard heard = { .facts = 0 };
 
   (void) state;
@@ -381,7 +320,7 @@ large_records_pass (void **state)
 static void
 large_arguments_pass (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   struct heard heard = { .facts = 0 };
   size_t size = 500000;
   char *word = malloc (size + 1);
@@ -399,7 +338,7 @@ large_arguments_pass (void **state)
 static void
 descriptors_pass_both_ways (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   static const char *const argv[] = { "one", VECTOR_NAME, NULL };
   struct heard heard = { .fd = -1 };
   char text[256] = "";
@@ -438,7 +377,7 @@ take_stream (void *data, const struct contract_record *type, void *record)
 static void
 an_emitted_descriptor_belongs_to_the_caller (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   int fd = -1;
   struct provider_call call = { .cancel_fd = -1,
                                 .sink = { .record = take_stream,
@@ -570,104 +509,6 @@ without_a_worker_program_nothing_starts (void **state)
   fixture_free (fixture);
 }
 
-/* ---- without Landlock ------------------------------------------------------ */
-
-/* A kernel without Landlock, for this process and what it starts. */
-static void
-forget_landlock (void)
-{
-  scmp_filter_ctx filter = seccomp_init (SCMP_ACT_ALLOW);
-
-  seccomp_rule_add (filter, SCMP_ACT_ERRNO (ENOSYS), 444, 0);
-  if (seccomp_load (filter) < 0)
-    _exit (9);
-  seccomp_release (filter);
-}
-
-/* What a child without Landlock gets from open: the number, through its exit
- * status, less 8000. */
-static int
-open_without_landlock (const char *operator_yaml, const char *word)
-{
-  struct fixture *fixture = fixture_new (&(struct fixture_spec){
-    .module = "hostile", .operator_yaml = operator_yaml });
-  struct heard heard = { .facts = 0 };
-  int status = 0, pid = fork (), number;
-
-  if (pid == 0) {
-    forget_landlock ();
-    number = fixture_open (fixture, PROVIDER_WORKER, NULL);
-    if (number == 0
-        && (fixture_say (fixture, word, 5000, -1, &heard, NULL) != 0
-            || strcmp (heard.state, "refused") != 0))
-      _exit (250);
-    provider_close (fixture->provider);
-    _exit (number ? number - 8000 : 0);
-  }
-  waitpid (pid, &status, 0);
-  fixture_free (fixture);
-  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
-}
-
-static void
-a_right_that_cannot_be_enforced_refuses (void **state)
-{
-  (void) state;
-  assert_int_equal (open_without_landlock (NULL, "socket:inet"),
-                    E_PERMISSION - 8000);
-  /* Sockets and programs are still out of reach then. */
-  assert_int_equal (
-    open_without_landlock ("worker: {allow_degraded: true}\n",
-                           "socket:inet"), 0);
-  assert_int_equal (
-    open_without_landlock ("worker: {allow_degraded: true}\n",
-                           "exec:/usr/bin/true"), 0);
-}
-
-/* The caller's own cgroups: where it has any. */
-static int
-own_cgroup (char *path, size_t size)
-{
-  FILE *file = fopen ("/proc/self/cgroup", "re");
-  char line[512], *name;
-  int found = 0;
-
-  while (file && !found && fgets (line, sizeof line, file)) {
-    line[strcspn (line, "\n")] = '\0';
-    name = strncmp (line, "0::", 3) == 0 ? line + 3 : NULL;
-    if (!name || strcmp (name, "/") == 0)
-      continue;
-    snprintf (path, size, "/sys/fs/cgroup%s/cgroup.procs", name);
-    found = access (path, W_OK) == 0;
-    if (!found) {
-      snprintf (path, size, "/sys/fs/cgroup/unified%s/cgroup.procs", name);
-      found = access (path, W_OK) == 0;
-    }
-  }
-  if (file)
-    fclose (file);
-  return found;
-}
-
-static void
-cgroups_need_permission (void **state)
-{
-  struct fixture *fixture;
-  char path[1024], word[1040];
-
-  (void) state;
-  if (!own_cgroup (path, sizeof path))
-    skip_missing ("a cgroup of its own that may be written");
-  snprintf (word, sizeof word, "open:%s", path);
-  fixture = start_plain ();
-  assert_refused (fixture, word, "EACCES");
-  fixture_free (fixture);
-  fixture = start (&(struct fixture_spec){
-    .module = "hostile", .yaml = "permissions: {cgroup: true}" });
-  assert_done (fixture, word, "");
-  fixture_free (fixture);
-}
-
 /* ---- many calls ----------------------------------------------------------- */
 
 struct caller {
@@ -692,7 +533,7 @@ call_often (void *data)
 static void
 many_threads_share_a_worker (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   struct caller callers[8];
   pthread_t threads[8];
   int i;
@@ -713,7 +554,7 @@ many_threads_share_a_worker (void **state)
 static int64_t
 time_of_sleeps (const char *module, const char *threads)
 {
-  struct fixture *fixture = start (&(struct fixture_spec){
+  struct fixture *fixture = fixture_start (&(struct fixture_spec){
     .module = module, .threads = threads });
   struct caller callers[4];
   pthread_t ids[4];
@@ -754,7 +595,7 @@ wait_exec (void *data)
 static void
 waiting_holds_no_lock (void **state)
 {
-  struct fixture *fixture = start (&(struct fixture_spec){
+  struct fixture *fixture = fixture_start (&(struct fixture_spec){
     .module = "serial", .threads = "serial" });
   int64_t began = coffer_now_ns ();
   pthread_t thread;
@@ -762,7 +603,7 @@ waiting_holds_no_lock (void **state)
   (void) state;
   pthread_create (&thread, NULL, wait_exec, fixture);
   usleep (50 * 1000);
-  assert_serves (fixture);
+  fixture_assert_serves (fixture);
   assert_true (coffer_now_ns () - began < 500000000LL);
   pthread_join (thread, NULL);
   fixture_free (fixture);
@@ -771,7 +612,7 @@ waiting_holds_no_lock (void **state)
 static void
 all_calls_of_a_dead_worker_fail (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   struct caller callers[3];
   pthread_t threads[3];
   int i;
@@ -788,7 +629,7 @@ all_calls_of_a_dead_worker_fail (void **state)
     pthread_join (threads[i], NULL);
     assert_int_equal (callers[i].failed, 1);
   }
-  assert_serves (fixture);
+  fixture_assert_serves (fixture);
   fixture_free (fixture);
 }
 
@@ -797,13 +638,13 @@ all_calls_of_a_dead_worker_fail (void **state)
 static void
 a_worker_killed_while_idle_is_replaced (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   int pid = provider_worker_pid (fixture->provider);
 
   (void) state;
   assert_int_equal (kill (pid, SIGKILL), 0);
   usleep (20 * 1000);
-  assert_serves (fixture);
+  fixture_assert_serves (fixture);
   assert_int_not_equal (provider_worker_pid (fixture->provider), pid);
   fixture_free (fixture);
   assert_false (fixture_process_lives (pid));
@@ -812,7 +653,7 @@ a_worker_killed_while_idle_is_replaced (void **state)
 static void
 a_worker_that_dies_often_rests (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   struct error *error = NULL;
   int64_t began;
   int i;
@@ -880,18 +721,6 @@ open_may_crash (void **state)
   fixture_free (fixture);
 }
 
-static int
-reap_within (int ms, int *status)
-{
-  int pid = 0;
-
-  while (ms > 0 && (pid = waitpid (-1, status, WNOHANG)) == 0) {
-    usleep (5000);
-    ms -= 5;
-  }
-  return pid;
-}
-
 /* The host is killed while a call runs, and while a constructor hangs. */
 static void
 nothing_outlives_a_killed_host (void **state)
@@ -924,7 +753,7 @@ nothing_outlives_a_killed_host (void **state)
     assert_int_equal (kill (host, SIGKILL), 0);
     waitpid (host, &status, 0);
     /* Its worker is ours now, and has to end by itself. */
-    assert_true (reap_within (5000, &status) > 0);
+    assert_true (fixture_reap_within (5000, &status) > 0);
     assert_true (WIFEXITED (status));
     close (ends[0]);
     fixture_free (fixture);
@@ -943,7 +772,7 @@ only_what_is_shipped_runs_in_process (void **state)
   assert_int_equal (fixture_open (fixture, PROVIDER_IN_PROCESS, NULL),
                     E_DENIED);
   assert_int_equal (fixture_open (fixture, PROVIDER_WORKER, NULL), 0);
-  assert_serves (fixture);
+  fixture_assert_serves (fixture);
   fixture_free (fixture);
 }
 
@@ -961,369 +790,15 @@ only_what_is_shipped_gets_namespaces (void **state)
   fixture_free (fixture);
 }
 
-/* ---- what a worker may do ------------------------------------------------- */
-
-static void
-a_worker_starts_from_nothing (void **state)
-{
-  struct fixture *fixture;
-  struct heard heard = { .facts = 0 };
-
-  (void) state;
-  setenv ("COFFER_TEST_LEAK", "yes", 1);
-  fixture = start_plain ();
-  assert_int_equal (fixture_say (fixture, "environment", 5000, -1, &heard,
-                                 NULL), 0);
-  /* 0 to 3, the module, two folders, this call's cancel; the maps are
-   * closed. */
-  assert_string_equal (heard.name, "open");
-  assert_int_equal (atoi (heard.value), 8);
-  fixture_free (fixture);
-}
-
-static void
-files_need_permission (void **state)
-{
-  static const char *const paths[] = { "open:/etc/passwd", "open:/etc/shadow",
-                                       "open:/root/.ssh/id_rsa",
-                                       "open:/proc/self/environ",
-                                       "open:/proc/1/environ", "open:/" };
-  struct fixture *fixture = start_plain ();
-  size_t i;
-
-  (void) state;
-  for (i = 0; i < sizeof paths / sizeof paths[0]; i++)
-    assert_refused (fixture, paths[i], NULL);
-  assert_refused (fixture, "write:/tmp/coffer-escape", "EACCES");
-  assert_refused (fixture, "truncate:/etc/passwd", NULL);
-  assert_int_equal (access ("/tmp/coffer-escape", F_OK), -1);
-  assert_done (fixture, "runtime:mine", "");
-  fixture_free (fixture);
-}
-
-static void
-files_with_permission_open (void **state)
-{
-  char dir[] = "/tmp/coffer-unit-XXXXXX", word[128];
-  auto_free char *yaml = NULL;
-  struct fixture *fixture;
-  void *remove = dir;
-
-  (void) state;
-  assert_non_null (mkdtemp (dir));
-  yaml = text_printf ("permissions: {read: [/etc/passwd, /no/such], "
-                      "write: [%s]}", dir);
-  fixture = start (&(struct fixture_spec){ .module = "hostile",
-                                           .yaml = yaml });
-  assert_done (fixture, "open:/etc/passwd", "");
-  assert_refused (fixture, "write:/etc/passwd", "EACCES");
-  assert_refused (fixture, "open:/etc/group", "EACCES");
-  snprintf (word, sizeof word, "write:%s/file", dir);
-  assert_done (fixture, word, "");
-  fixture_free (fixture);
-  snprintf (word, sizeof word, "%s/file", dir);
-  assert_int_equal (unlink (word), 0);
-  assert_int_equal (rmdir (remove), 0);
-}
-
-static void
-programs_need_permission (void **state)
-{
-  struct fixture *fixture = start_plain ();
-
-  (void) state;
-  assert_refused (fixture, "exec:/usr/bin/true", NULL);
-  assert_refused (fixture, "fork", NULL);
-  assert_refused (fixture, "memfd_exec", NULL);
-  fixture_free (fixture);
-  fixture = start (&(struct fixture_spec){
-    .module = "hostile", .yaml = "permissions: {exec: [/usr/bin/true]}" });
-  assert_done (fixture, "exec:/usr/bin/true", "0");
-  assert_refused (fixture, "exec:/usr/bin/id", "EACCES");
-  fixture_free (fixture);
-}
-
-/* What a worker has started ends with it. */
-static int
-children_of_tests (void)
-{
-  DIR *proc = opendir ("/proc");
-  struct dirent *entry;
-  char path[300], line[64];
-  int n = 0;
-  FILE *file;
-
-  while ((entry = readdir (proc))) {
-    snprintf (path, sizeof path, "/proc/%s/comm", entry->d_name);
-    file = fopen (path, "re");
-    if (!file)
-      continue;
-    if (fgets (line, sizeof line, file)
-        && strcmp (line, "coffer-worker\n") == 0) {
-      char stat_path[300];
-      int ppid = 0;
-      snprintf (stat_path, sizeof stat_path, "/proc/%s/stat", entry->d_name);
-      fclose (file);
-      file = fopen (stat_path, "re");
-      if (file && fscanf (file, "%*d %*s %*c %d", &ppid) == 1)
-        n += ppid == getpid ();
-    }
-    if (file)
-      fclose (file);
-  }
-  closedir (proc);
-  return n;
-}
-
-static void
-what_a_worker_started_ends_with_it (void **state)
-{
-  struct fixture *fixture = start (&(struct fixture_spec){
-    .module = "hostile", .yaml = "permissions: {exec: [/usr/bin/true]}" });
-  int status;
-
-  (void) state;
-  prctl (PR_SET_CHILD_SUBREAPER, 1);
-  assert_done (fixture, "fork", NULL);
-  assert_done (fixture, "fork", NULL);
-  assert_refused (fixture, "call:setsid", "EPERM");
-  fixture_free (fixture);
-  while (reap_within (5000, &status) > 0)
-    ;
-  assert_int_equal (children_of_tests (), 0);
-}
-
-static void
-sockets_are_the_hosts (void **state)
-{
-  static const char *const kinds[] = { "inet", "udp", "inet6", "unix",
-                                       "netlink", "vsock" };
-  struct fixture *fixture = start_plain ();
-  char word[64];
-  size_t i;
-
-  (void) state;
-  for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-    snprintf (word, sizeof word, "socket:%s", kinds[i]);
-    assert_refused (fixture, word, "EPERM");
-  }
-  assert_done (fixture, "pair:stream", "");
-  assert_refused (fixture, "pair:dgram", NULL);
-  assert_refused (fixture, "connect:tcp:127.0.0.1:1", "code 4");
-  assert_refused (fixture, "connect:unix:/run/dbus/system_bus_socket",
-                  "code 4");
-  assert_refused (fixture, "connect:nonsense", "code 4");
-  fixture_free (fixture);
-}
-
-/* A server that echoes one line. */
-struct echo {
-  int listener, port;
-  pthread_t thread;
-  int stop;
-};
-
-static void *
-echo_main (void *data)
-{
-  struct echo *echo = data;
-  char line[64];
-  ssize_t n;
-  int fd;
-
-  while ((fd = accept4 (echo->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
-    n = read (fd, line, sizeof line);
-    if (n > 0 && write (fd, line, n) < 0)
-      n = 0;
-    close (fd);
-  }
-  return NULL;
-}
-
-static void
-echo_start (struct echo *echo)
-{
-  struct sockaddr_in address = { .sin_family = AF_INET };
-  socklen_t size = sizeof address;
-
-  address.sin_addr.s_addr = htonl (INADDR_LOOPBACK);
-  echo->listener = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  assert_int_equal (bind (echo->listener, (struct sockaddr *) &address,
-                          sizeof address), 0);
-  assert_int_equal (listen (echo->listener, 8), 0);
-  getsockname (echo->listener, (struct sockaddr *) &address, &size);
-  echo->port = ntohs (address.sin_port);
-  pthread_create (&echo->thread, NULL, echo_main, echo);
-}
-
-static void
-echo_stop (struct echo *echo)
-{
-  shutdown (echo->listener, SHUT_RDWR);
-  pthread_join (echo->thread, NULL);
-  close (echo->listener);
-}
-
-static void
-permitted_connections_are_made_by_the_host (void **state)
-{
-  struct fixture *fixture;
-  auto_free char *yaml = NULL;
-  struct echo echo, other;
-  char word[128];
-
-  (void) state;
-  echo_start (&echo);
-  echo_start (&other);
-  yaml = text_printf ("permissions: {connect: [config, \"localhost:%d\"]}\n"
-                      "config:\n  api_url: {type: url, default: "
-                      "\"http://127.0.0.1:%d/v1\"}", echo.port, echo.port);
-  fixture = start (&(struct fixture_spec){ .module = "hostile",
-                                           .yaml = yaml });
-  assert_done (fixture, "connect:config:api_url", "hello\n");
-  snprintf (word, sizeof word, "connect:tcp:127.0.0.1:%d", echo.port);
-  assert_done (fixture, word, "hello\n");
-  snprintf (word, sizeof word, "connect:tcp:LOCALHOST.:%d", echo.port);
-  assert_done (fixture, word, "hello\n");
-  snprintf (word, sizeof word, "connect:tcp:127.0.0.1:%d", other.port);
-  assert_refused (fixture, word, "code 4");
-  snprintf (word, sizeof word, "connect:tcp:127.1:%d", echo.port);
-  assert_refused (fixture, word, "code 4");
-  assert_refused (fixture, "connect:config:none", "code 4");
-  /* What was connected cannot be connected to somewhere else. */
-  snprintf (word, sizeof word, "reconnect:%d", other.port);
-  assert_refused (fixture, word, NULL);
-  fixture_free (fixture);
-  echo_stop (&echo);
-  echo_stop (&other);
-}
-
-static void
-the_kernel_is_out_of_reach (void **state)
-{
-  static const char *const calls[] = { "unshare", "mount", "bpf",
-                                       "io_uring_setup", "userfaultfd",
-                                       "keyctl", "chroot",
-                                       "process_vm_readv", "pidfd_open",
-                                       "kexec_load" };
-  struct fixture *fixture = start_plain ();
-  char word[64];
-  size_t i;
-
-  (void) state;
-  for (i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-    snprintf (word, sizeof word, "call:%s", calls[i]);
-    assert_refused (fixture, word, NULL);
-  }
-  assert_refused (fixture, "ptrace", NULL);
-  assert_refused (fixture, "kill:parent", NULL);
-  assert_refused (fixture, "kill:all", NULL);
-  assert_refused (fixture, "namespace", NULL);
-  assert_refused (fixture, "limits", NULL);
-  fixture_free (fixture);
-}
-
-static void
-limits_hold (void **state)
-{
-  struct fixture *fixture = start (&(struct fixture_spec){
-    .module = "hostile",
-    .yaml = "limits: {memory: 64MiB, files: 64, calls: 4}" });
-  struct heard heard = { .facts = 0 };
-
-  (void) state;
-#ifndef COFFER_SANITIZERS
-  assert_int_equal (fixture_say (fixture, "eat:private", 5000, -1, &heard,
-                                 NULL), 0);
-  assert_string_equal (heard.state, "refused");
-  assert_in_range (atoi (heard.value), 16, 64);
-  assert_refused (fixture, "eat:shared", "0");
-#endif
-  assert_int_equal (fixture_say (fixture, "descriptors", 5000, -1, &heard,
-                                 NULL), 0);
-  assert_in_range (atoi (heard.value), 32, 64);
-  fixture_free (fixture);
-}
-
-static void
-threads_are_bounded (void **state)
-{
-  struct fixture *fixture;
-
-  (void) state;
-  if (geteuid () == 0)
-    skip_missing ("a user that RLIMIT_NPROC holds: root is not");
-  fixture = start (&(struct fixture_spec){
-    .module = "hostile", .yaml = "limits: {processes: 16}" });
-  assert_refused (fixture, "threads:5000", NULL);
-  fixture_free (fixture);
-}
-
-static void
-namespaces_are_for_who_asks (void **state)
-{
-  struct fixture *fixture = start (&(struct fixture_spec){
-    .module = "hostile", .yaml = "permissions: {namespaces: true}" });
-  struct heard heard = { .facts = 0 };
-
-  (void) state;
-  assert_int_equal (fixture_say (fixture, "namespace", 5000, -1, &heard,
-                                 NULL), 0);
-  if (strcmp (heard.state, "refused") == 0
-      && (strcmp (heard.value, "EPERM") == 0
-          || strcmp (heard.value, "ENOSPC") == 0)) {
-    fixture_free (fixture);
-    skip_missing ("user namespaces");
-  }
-  assert_string_equal (heard.value, "mounted");
-  assert_refused (fixture, "call:bpf", "EPERM");
-  assert_refused (fixture, "call:kexec_load", "EPERM");
-  assert_refused (fixture, "call:keyctl", "ENOSYS");
-  assert_done (fixture, "exec:/usr/bin/true", "0");
-  fixture_free (fixture);
-}
-
-static void
-secrets_never_come_back (void **state)
-{
-  static const char secret[] = "sk-live/0123456789+abc def";
-  struct fixture *fixture;
-  struct heard heard = { .facts = 0 };
-  struct error *error = NULL;
-  char *details;
-
-  (void) state;
-  setenv ("COFFER_TEST_KEY", secret, 1);
-  fixture = start (&(struct fixture_spec){
-    .module = "hostile",
-    .yaml = "config:\n  api_key: {type: secret, required: true, "
-            "env: COFFER_TEST_KEY}" });
-  assert_int_equal (fixture_say (fixture, "secret", 5000, -1, &heard, &error),
-                    E_PROVIDER_FAILED);
-  assert_string_equal (heard.value, "the key is [hidden] indeed");
-  assert_null (strstr (error->message, "sk-live"));
-  assert_non_null (strstr (error->message, "[hidden]"));
-  details = json_dumps (error->details, 0);
-  assert_null (strstr (details, "sk-live"));
-  free (details);
-  error_free (error);
-  error = NULL;
-  assert_int_equal (fixture_say (fixture, "crash:x", 5000, -1, NULL, &error),
-                    E_PROVIDER_EXITED);
-  error_free (error);
-  fixture_free (fixture);
-  unsetenv ("COFFER_TEST_KEY");
-}
-
 static void
 a_killed_worker_makes_room_for_another_provider (void **state)
 {
-  struct fixture *one = start_plain (), *two = start_plain ();
+  struct fixture *one = fixture_start_plain (), *two = fixture_start_plain ();
 
   (void) state;
   assert_int_equal (fixture_say (one, "hang", 100, -1, NULL, NULL),
                     E_PROVIDER_TIMEOUT);
-  assert_serves (two);
+  fixture_assert_serves (two);
   fixture_free (one);
   fixture_free (two);
 }
@@ -1331,7 +806,7 @@ a_killed_worker_makes_room_for_another_provider (void **state)
 static void
 probe_narrows_and_never_widens (void **state)
 {
-  struct fixture *fixture = start_plain ();
+  struct fixture *fixture = fixture_start_plain ();
   json_t *facts = NULL;
   struct error *error = NULL;
 
@@ -1359,7 +834,7 @@ no_descriptor_is_left (void **state)
   (void) state;
   for (i = 0; i < 1024; i++)
     before += fcntl (i, F_GETFD) >= 0;
-  fixture = start_plain ();
+  fixture = fixture_start_plain ();
   fixture_say (fixture, "crash", 5000, -1, NULL, NULL);
   fixture_say (fixture, "fd_storm:17", 5000, -1, NULL, NULL);
   fixture_say (fixture, "hang", 100, -1, NULL, NULL);
@@ -1367,7 +842,7 @@ no_descriptor_is_left (void **state)
   for (i = 0; i < 1024; i++)
     after += fcntl (i, F_GETFD) >= 0;
   assert_int_equal (before, after);
-  assert_int_equal (children_of_tests (), 0);
+  assert_int_equal (fixture_children (), 0);
 }
 
 int
@@ -1397,8 +872,6 @@ main (void)
     cmocka_unit_test (odd_progress_is_harmless),
     cmocka_unit_test (a_worker_that_never_begins_is_told),
     cmocka_unit_test (without_a_worker_program_nothing_starts),
-    cmocka_unit_test (a_right_that_cannot_be_enforced_refuses),
-    cmocka_unit_test (cgroups_need_permission),
     cmocka_unit_test (many_threads_share_a_worker),
     cmocka_unit_test (serial_modules_get_one_call_at_a_time),
     cmocka_unit_test (waiting_holds_no_lock),
@@ -1411,18 +884,6 @@ main (void)
     cmocka_unit_test (nothing_outlives_a_killed_host),
     cmocka_unit_test (only_what_is_shipped_runs_in_process),
     cmocka_unit_test (only_what_is_shipped_gets_namespaces),
-    cmocka_unit_test (a_worker_starts_from_nothing),
-    cmocka_unit_test (files_need_permission),
-    cmocka_unit_test (files_with_permission_open),
-    cmocka_unit_test (programs_need_permission),
-    cmocka_unit_test (what_a_worker_started_ends_with_it),
-    cmocka_unit_test (sockets_are_the_hosts),
-    cmocka_unit_test (permitted_connections_are_made_by_the_host),
-    cmocka_unit_test (the_kernel_is_out_of_reach),
-    cmocka_unit_test (limits_hold),
-    cmocka_unit_test (threads_are_bounded),
-    cmocka_unit_test (namespaces_are_for_who_asks),
-    cmocka_unit_test (secrets_never_come_back),
     cmocka_unit_test (a_killed_worker_makes_room_for_another_provider),
     cmocka_unit_test (probe_narrows_and_never_widens),
     cmocka_unit_test (no_descriptor_is_left),

@@ -8,7 +8,7 @@ UNIT_TESTS += %D%/test-worker
 %C%_test_worker_CPPFLAGS = $(UNIT_CPP_FLAGS)
 %C%_test_worker_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_worker_LDFLAGS = $(HOST_LINK_FLAGS)
-%C%_test_worker_LDADD = $(UNIT_PROVIDER_LIBS) $(SECCOMP_LIBS)
+%C%_test_worker_LDADD = $(UNIT_PROVIDER_LIBS)
 EXTRA_%C%_test_worker_DEPENDENCIES = $(TEST_MODULES) \
   core/provider/worker/coffer-worker tests/modules/fake/coffer-worker
 
@@ -20,4 +20,14 @@ UNIT_TESTS += %D%/test-dispatch
 %C%_test_dispatch_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_dispatch_LDADD = $(UNIT_PROVIDER_LIBS)
 EXTRA_%C%_test_dispatch_DEPENDENCIES = $(TEST_MODULES) \
+  core/provider/worker/coffer-worker
+
+UNIT_TESTS += %D%/test-rights
+%C%_test_rights_SOURCES = %D%/test-rights.c %D%/provider-fixture.c \
+  %D%/provider-fixture.h %D%/harness.h
+%C%_test_rights_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_rights_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_rights_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_rights_LDADD = $(UNIT_PROVIDER_LIBS) $(SECCOMP_LIBS)
+EXTRA_%C%_test_rights_DEPENDENCIES = $(TEST_MODULES) \
   core/provider/worker/coffer-worker
