@@ -19,8 +19,8 @@
 #include "provider/integrity.h"
 #include "provider/provider.h"
 
-#define BATCHES 101
-#define CALLS 200               /* in a batch */
+#define BATCHES 501
+#define CALLS 20                /* in a batch */
 #define STARTS 51
 
 static const char *build;

@@ -420,7 +420,7 @@ assert_fake (const char *mode, int number)
     fail_msg ("%s: open: %s", mode, error_message (error));
   for (i = 0; i < 2; i++) {
     error = NULL;
-    got = fixture_say (fixture, "ok", 500, -1, NULL, &error);
+    got = fixture_say (fixture, "ok", 200, -1, NULL, &error);
     if (got != number)
       fail_msg ("%s: E%d %s", mode, got, error_message (error));
     error_free (error);
