@@ -219,7 +219,8 @@ place_find (struct place_of *place, const char **why)
     place->version = 1;
     return bits;
   }
-  if (own_folder (NULL, place->memory) == 0 && v2_prepare (place->memory) == 0) {
+  if (own_folder (NULL, place->memory) == 0
+      && v2_prepare (place->memory) == 0) {
     place->version = 2;
     return CGROUP_MEMORY | CGROUP_PIDS | CGROUP_CPU;
   }

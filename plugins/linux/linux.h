@@ -2,7 +2,7 @@
 /* The linux provider: sandboxes of namespaces, Landlock and seccomp.
  *
  * linux.c    the instance and its operations
- * spawn.c    the first process of a sandbox, its ids, its plan
+ * spawn.c    making a sandbox; with it plan.c, facts.c, ids.c
  * link.c     speaking with an init
  * box.c      sandboxes: folders of the runtime directory, finding, killing
  * cgroup.c   a control group for each, where one may be made

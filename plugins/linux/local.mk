@@ -9,14 +9,17 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/box.c \
   %D%/cgroup.c \
   %D%/exec.c \
+  %D%/facts.c \
   %D%/ids.c \
   %D%/inside.c \
   %D%/link.c \
   %D%/linux.c \
   %D%/linux.h \
+  %D%/plan.c \
   %D%/probe.c \
   %D%/protocol.h \
-  %D%/spawn.c
+  %D%/spawn.c \
+  %D%/spawn.h
 %C%_linux_so_CPPFLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE
 %C%_linux_so_CFLAGS = $(MODULE_CC_FLAGS)
 %C%_linux_so_LDFLAGS = $(MODULE_LINK_FLAGS)

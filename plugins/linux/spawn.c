@@ -6,15 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,45 +19,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "linux.h"
+#include "spawn.h"
 
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC 4
 #endif
-#ifndef SYS_mount_setattr
-#define SYS_mount_setattr 442
-#endif
 #ifndef P_PIDFD
 #define P_PIDFD 3
 #endif
-#define OPEN_TREE_CLONE_ 1
-#define AT_RECURSIVE_ 0x8000
-#define ATTR_IDMAP_ 0x100000
-
-#define DISK_DEFAULT (UINT64_C (1) << 30)
-#define INODES_DEFAULT 65536
-#define PIDS_DEFAULT 1024
-#define MOUNTS_MAX 48
-#define PLAN_MAX 60000
-
-/* All that one creation holds. */
-struct making {
-  struct linux_provider *self;
-  struct coffer_call *call;
-  const char *id;
-  const struct coffer_sandbox_spec *spec;
-  struct ids ids;
-  int folder, listener, control, pidfd;
-  int proc;                     /* the init's folder in /proc */
-  pid_t pid;
-  unsigned cgroup;              /* bits that hold */
-  const char *cgroup_why;
-  size_t n_mounts;
-  struct init_mount mounts[MOUNTS_MAX];
-  char *sources[MOUNTS_MAX];
-  int mount_fds[MOUNTS_MAX];    /* detached ones are ours */
-  int64_t expires_ns;
-};
 
 int32_t
 fail_with (struct coffer_call *call, int32_t code, const char *fmt, ...)
@@ -72,175 +38,6 @@ fail_with (struct coffer_call *call, int32_t code, const char *fmt, ...)
   vsnprintf (text, sizeof text, fmt, ap);
   va_end (ap);
   return coffer_fail (call, code, text);
-}
-
-/* ---- the specification -------------------------------------------------- */
-
-static int
-strv_given (const char *const *strv)
-{
-  return strv != NULL && strv[0] != NULL;
-}
-
-static int32_t
-spec_refuse (struct coffer_call *call, const struct coffer_sandbox_spec *spec)
-{
-  if (spec->template_name != NULL || spec->image != NULL)
-    return coffer_fail (call, COFFER_UNSUPPORTED,
-                        "template and image: the root is the host's /usr");
-  if (spec->network != NULL && strcmp (spec->network, "none") != 0)
-    return fail_with (call, COFFER_UNSUPPORTED,
-                      "network: only none, not %.32s", spec->network);
-  if (strv_given (spec->allow) || strv_given (spec->ports))
-    return coffer_fail (call, COFFER_UNSUPPORTED,
-                        "allow and ports: there is no network");
-  if (spec->profile != NULL && strcmp (spec->profile, "strict") == 0)
-    return coffer_fail (call, COFFER_UNSUPPORTED,
-                        "profile: strict is not made here");
-  if (spec->user != NULL && strcmp (spec->user, "user") != 0
-      && strcmp (spec->user, "1000") != 0)
-    return coffer_fail (call, COFFER_UNSUPPORTED,
-                        "user: there is one, user (1000)");
-  if (spec->workdir != NULL && spec->workdir[0] != '/')
-    return coffer_fail (call, COFFER_INVALID, "workdir: not absolute");
-  if (spec->disk_bytes != 0
-      && (spec->disk_bytes < 65536 || spec->disk_bytes > INT64_MAX))
-    return coffer_fail (call, COFFER_INVALID, "disk_bytes: below 64 KiB");
-  if (spec->inodes != 0 && (spec->inodes < 64 || spec->inodes > INT64_MAX))
-    return coffer_fail (call, COFFER_INVALID, "inodes: below 64");
-  if (spec->memory_bytes != 0
-      && (spec->memory_bytes < 4 << 20 || spec->memory_bytes > INT64_MAX))
-    return coffer_fail (call, COFFER_INVALID, "memory_bytes: below 4 MiB");
-  if (spec->ttl_ms > UINT64_C (1000) * 86400 * 365 * 10)
-    return coffer_fail (call, COFFER_INVALID, "ttl_ms: above ten years");
-  return COFFER_OK;
-}
-
-/* Nothing covers what the sandbox is made of. */
-static int
-target_allowed (const char *target)
-{
-  static const char *const reserved[]
-    = { "/proc", "/sys", "/dev", "/etc", "/usr", "/bin", "/sbin", "/lib",
-        "/lib64" };
-  size_t i, n;
-
-  if (target == NULL || target[0] != '/' || strlen (target) > 4000
-      || strspn (target, "/") == strlen (target)
-      || strstr (target, "/../") != NULL || strstr (target, "/./") != NULL
-      || strstr (target, "//") != NULL)
-    return 0;
-  n = strlen (target);
-  if ((n >= 3 && strcmp (target + n - 3, "/..") == 0)
-      || (n >= 2 && strcmp (target + n - 2, "/.") == 0))
-    return 0;
-  for (i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
-    n = strlen (reserved[i]);
-    if (strncmp (target, reserved[i], n) == 0
-        && (target[n] == '\0'
-            || (target[n] == '/' && strcmp (reserved[i], "/usr") != 0
-                && strcmp (reserved[i], "/etc") != 0)))
-      return 0;
-  }
-  return 1;
-}
-
-/* ---- mounts ------------------------------------------------------------- */
-
-/* As root: a mount of its own, in which the owner of the source is the
- * sandbox's user, and everybody else nobody. */
-static int32_t
-mount_detach (struct making *making, const struct coffer_mount *mount,
-              const struct stat *st, int *out)
-{
-  struct {
-    uint64_t set, clear, propagation, userns;
-  } attributes = { .set = ATTR_IDMAP_ };
-  coffer_autoclose int tree = -1, ns = -1;
-
-  tree = (int) syscall (SYS_open_tree, mount->source_fd, "",
-                        OPEN_TREE_CLONE_ | AT_EMPTY_PATH | AT_RECURSIVE_
-                          | O_CLOEXEC);
-  if (tree < 0)
-    return coffer_fail_errno (making->call, errno, "mounts: open_tree");
-  ns = ids_namespace (st->st_uid, st->st_gid, &making->ids);
-  if (ns < 0)
-    return coffer_fail_errno (making->call, errno,
-                              "mounts: a user namespace for the id map");
-  attributes.userns = (uint64_t) ns;
-  if (syscall (SYS_mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE_,
-               &attributes, sizeof attributes) == -1)
-    return fail_with (making->call, COFFER_UNAVAILABLE,
-                      "mounts: %.200s cannot be id-mapped (%s), and without "
-                      "that root does not show a folder to a sandbox",
-                      mount->source ? mount->source : "the source",
-                      strerror (errno));
-  *out = coffer_fd_steal (&tree);
-  return COFFER_OK;
-}
-
-static char *
-descriptor_path (int fd)
-{
-  char link[40], path[4096];
-  ssize_t n;
-
-  snprintf (link, sizeof link, "/proc/self/fd/%d", fd);
-  n = readlink (link, path, sizeof path - 1);
-  if (n <= 0 || (size_t) n >= sizeof path - 1)
-    return NULL;
-  path[n] = '\0';
-  return path[0] == '/' ? strdup (path) : NULL;
-}
-
-static int32_t
-mount_add (struct making *making, const struct coffer_mount *mount)
-{
-  struct init_mount *out = &making->mounts[making->n_mounts];
-  int fd = mount->source_fd;
-  struct stat st;
-  int32_t code;
-
-  if (!target_allowed (mount->target))
-    return fail_with (making->call, COFFER_INVALID,
-                      "mounts: %.200s is no place for a mount",
-                      mount->target ? mount->target : "(none)");
-  if (fd < 0 || fstat (fd, &st) == -1
-      || !(S_ISDIR (st.st_mode) || S_ISREG (st.st_mode)))
-    return coffer_fail (making->call, COFFER_INVALID,
-                        "mounts: the source is no folder or regular file");
-  out->size = sizeof *out;
-  out->flags = (mount->writable ? MOUNT_WRITABLE : 0u)
-               | (S_ISREG (st.st_mode) ? MOUNT_FILE : 0u);
-  if (making->ids.privileged) {
-    code = mount_detach (making, mount, &st, &fd);
-    if (code != COFFER_OK)
-      return code;
-    out->flags |= MOUNT_DETACHED;
-  } else {
-    making->sources[making->n_mounts] = descriptor_path (fd);
-    if (making->sources[making->n_mounts] == NULL)
-      return coffer_fail (making->call, COFFER_INVALID,
-                          "mounts: the source has no path any more");
-  }
-  making->mount_fds[making->n_mounts++] = fd;
-  return COFFER_OK;
-}
-
-static int32_t
-mounts_prepare (struct making *making)
-{
-  const struct coffer_mount *const *mounts = making->spec->mounts;
-  int32_t code = COFFER_OK;
-  size_t i;
-
-  for (i = 0; code == COFFER_OK && mounts != NULL && mounts[i] != NULL; i++) {
-    if (making->n_mounts == MOUNTS_MAX)
-      return fail_with (making->call, COFFER_LIMIT, "mounts: at most %d",
-                        MOUNTS_MAX);
-    code = mount_add (making, mounts[i]);
-  }
-  return code;
 }
 
 /* ---- the first process -------------------------------------------------- */
@@ -349,7 +146,7 @@ child_start (struct making *making, struct child *child)
   return pid;
 }
 
-static int32_t
+int32_t
 spawn_refused (struct making *making, const char *step, int error)
 {
   const char *hint = "";
@@ -401,254 +198,6 @@ child_spawn (struct making *making)
   return COFFER_OK;
 }
 
-/* ---- the plan ----------------------------------------------------------- */
-
-static uint32_t
-plan_string (struct coffer_buffer *strings, uint32_t base, const char *s)
-{
-  uint32_t at = base + (uint32_t) strings->size;
-
-  coffer_buffer_add (strings, s, strlen (s) + 1);
-  return at;
-}
-
-/* Each name once: a later NAME=VALUE takes the place of an earlier one. */
-static uint32_t
-plan_env (struct coffer_buffer *strings, const char *const *env)
-{
-  uint32_t count = 0;
-  size_t i, k, n;
-
-  for (i = 0; env != NULL && env[i] != NULL; i++) {
-    n = strcspn (env[i], "=");
-    for (k = i + 1; env[k] != NULL; k++)
-      if (strncmp (env[i], env[k], n) == 0 && env[k][n] == '=')
-        break;
-    if (env[k] != NULL || env[i][n] != '=')
-      continue;
-    coffer_buffer_add (strings, env[i], strlen (env[i]) + 1);
-    count++;
-  }
-  return count;
-}
-
-static void
-plan_fill (struct making *making, struct init_plan *plan)
-{
-  const struct coffer_sandbox_spec *spec = making->spec;
-
-  plan->size = sizeof *plan;
-  plan->uid = plan->gid = BOX_UID;
-  plan->disk_bytes = spec->disk_bytes ? spec->disk_bytes : DISK_DEFAULT;
-  plan->inodes = spec->inodes ? spec->inodes : INODES_DEFAULT;
-  plan->pids = spec->pids ? spec->pids : PIDS_DEFAULT;
-  plan->mounts = (uint32_t) making->n_mounts;
-  plan->expires_ns = making->expires_ns;
-  if (spec->memory_bytes != 0 && !(making->cgroup & CGROUP_MEMORY))
-    plan->data_bytes = spec->memory_bytes;
-  if (making->cgroup & CGROUP_PIDS)
-    plan->flags |= PLAN_CGROUP;
-  if (spec->single_exec)
-    plan->flags |= PLAN_SINGLE;
-  if (making->self->runtime >= 0 && (!spec->single_exec || spec->lifeline >= 0))
-    plan->flags |= PLAN_DURABLE;
-  if (spec->root_writable)
-    plan->flags |= PLAN_ROOT_WRITABLE;
-  if (making->ids.privileged)
-    plan->flags |= PLAN_PRIVILEGED;
-}
-
-static int
-plan_send (struct making *making)
-{
-  struct init_plan plan = { 0 };
-  coffer_autobuffer struct coffer_buffer strings = { 0 };
-  const struct coffer_sandbox_spec *spec = making->spec;
-  struct link link = { .fd = making->control };
-  int fds[MOUNTS_MAX + 2];
-  struct request request = { .type = INIT_PLAN, .body = &plan,
-                             .size = sizeof plan, .fds = fds };
-  const uint32_t mounts_size
-    = (uint32_t) (making->n_mounts * sizeof making->mounts[0]);
-  const uint32_t base = (uint32_t) (sizeof (struct init_header) + sizeof plan);
-  size_t i;
-
-  plan_fill (making, &plan);
-  coffer_buffer_add (&strings, making->mounts, mounts_size);
-  plan.hostname = plan_string (&strings, base, "coffer");
-  plan.workdir = plan_string (&strings, base,
-                              spec->workdir ? spec->workdir : "/workspace");
-  for (i = 0; i < making->n_mounts; i++) {
-    making->mounts[i].target
-      = plan_string (&strings, base, spec->mounts[i]->target);
-    making->mounts[i].source = plan_string (
-      &strings, base, making->sources[i] ? making->sources[i] : "");
-  }
-  plan.env = base + (uint32_t) strings.size;
-  plan.n_env = plan_env (&strings, spec->env);
-  if (strings.failed || strings.size > PLAN_MAX) {
-    errno = strings.failed ? ENOMEM : E2BIG;
-    return -1;
-  }
-  /* The offsets are known now. */
-  if (mounts_size > 0)
-    memcpy (strings.data, making->mounts, mounts_size);
-  if (spec->lifeline >= 0) {
-    plan.flags |= PLAN_LIFELINE;
-    fds[request.n_fds++] = spec->lifeline;
-  }
-  if (making->listener >= 0) {
-    plan.flags |= PLAN_LISTENER;
-    fds[request.n_fds++] = making->listener;
-  }
-  for (i = 0; i < making->n_mounts; i++)
-    fds[request.n_fds++] = making->mount_fds[i];
-  request.more = strings.data;
-  request.more_size = strings.size;
-  return link_send (&link, &request);
-}
-
-/* ---- what came of it ---------------------------------------------------- */
-
-static int32_t
-fact_emit (struct coffer_call *call, const char *name, const char *state,
-           const char *value, const char *how, const char *remedy)
-{
-  struct coffer_fact fact = { sizeof fact };
-
-  fact.name = name;
-  fact.state = state;
-  fact.value = value;
-  fact.how = how;
-  fact.remedy = remedy != NULL && remedy[0] != '\0' ? remedy : NULL;
-  return coffer_emit_fact (call, &fact);
-}
-
-static int32_t
-facts_namespaces (struct linux_provider *self, struct coffer_call *call,
-                  const uint64_t inodes[7])
-{
-  static const char *const names[7]
-    = { "namespace.user", "namespace.mount", "namespace.pid",
-        "namespace.net", "namespace.ipc", "namespace.uts",
-        "namespace.cgroup" };
-  char value[32];
-  int32_t code = COFFER_OK;
-  int i;
-
-  for (i = 0; code == COFFER_OK && i < 7; i++) {
-    if (inodes[i] == 0 || inodes[i] == self->ns_inodes[i])
-      return fail_with (call, COFFER_INTERNAL,
-                        "the sandbox could not be set up: %s is the host's",
-                        names[i]);
-    snprintf (value, sizeof value, "%llu",
-              (unsigned long long) inodes[i]);
-    code = fact_emit (call, names[i], "ok", value,
-                      "inode of /proc/self/ns, not the host's", NULL);
-  }
-  return code;
-}
-
-/* READY's facts: five strings each. */
-static int32_t
-facts_init (struct coffer_call *call, const struct init_ready *ready,
-            const char *at, size_t size)
-{
-  const char *part[5], *end = at + size;
-  int32_t code = COFFER_OK;
-  uint32_t i;
-  int k;
-
-  for (i = 0; code == COFFER_OK && i < ready->count; i++) {
-    for (k = 0; k < 5; k++) {
-      part[k] = at;
-      at = at < end ? memchr (at, '\0', (size_t) (end - at)) : NULL;
-      if (at == NULL)
-        return coffer_fail (call, COFFER_INTERNAL,
-                            "the init's facts are malformed");
-      at++;
-    }
-    code = fact_emit (call, part[0], part[1], part[2], part[3], part[4]);
-  }
-  return code;
-}
-
-static int32_t
-facts_limits (struct making *making)
-{
-  const struct coffer_sandbox_spec *spec = making->spec;
-  struct coffer_call *call = making->call;
-  char value[96];
-  int32_t code;
-
-  snprintf (value, sizeof value, "%u is %u outside", BOX_UID,
-            making->ids.uid);
-  code = fact_emit (call, "user", "ok", value, "uid_map", NULL);
-  /* They cannot be given up by an ordinary user. */
-  if (code == COFFER_OK && !making->ids.privileged && getgroups (0, NULL) > 1)
-    code = fact_emit (call, "user.groups", "degraded",
-                      "the caller's other groups count for files that are "
-                      "shown",
-                      "getgroups", NULL);
-  if (code == COFFER_OK && spec->memory_bytes != 0)
-    code = making->cgroup & CGROUP_MEMORY
-      ? fact_emit (call, "limit.memory", "ok", "of the whole sandbox",
-                   "control group", NULL)
-      : fact_emit (call, "limit.memory", "degraded",
-                   "of each process, not of the sandbox", "RLIMIT_DATA",
-                   making->cgroup_why);
-  if (code == COFFER_OK)
-    code = making->cgroup & CGROUP_PIDS
-      ? fact_emit (call, "limit.pids", "ok", "of the whole sandbox",
-                   "control group", NULL)
-      : fact_emit (call, "limit.pids", "ok", "of the sandbox's user",
-                   "RLIMIT_NPROC in its user namespace", NULL);
-  if (code == COFFER_OK && spec->cpu_millis != 0)
-    code = making->cgroup & CGROUP_CPU
-      ? fact_emit (call, "limit.cpu", "ok", "of the whole sandbox",
-                   "control group", NULL)
-      : fact_emit (call, "limit.cpu", "off", "not limited", "control group",
-                   making->cgroup_why);
-  return code;
-}
-
-static int32_t
-ready_take (struct making *making)
-{
-  struct link link = { .fd = making->control, .serial = 1 };
-  struct coffer_call *call = making->call;
-  uint64_t inodes[7] = { 0 };
-  struct init_ready ready;
-  struct reply reply;
-  const char *rest;
-  int32_t code;
-  size_t size;
-
-  /* While the init is at work.  Zeros are refused below. */
-  namespaces_read (making->proc, inodes);
-  if (link_receive (&link, &reply, 0, call->deadline_ns, call->cancel_fd)
-        == -1) {
-    if (errno == ECONNRESET)
-      return coffer_fail (call, COFFER_INTERNAL,
-                          "the sandbox's init ended without a word");
-    return coffer_fail_errno (call, errno, "waiting for the sandbox's init");
-  }
-  coffer_fd_close (&reply.fd);
-  if (reply_body (&reply, &ready, sizeof ready) == -1)
-    return coffer_fail_errno (call, errno, "the init's answer");
-  rest = reply_rest (&reply, &size);
-  if (reply.header.type == INIT_FAILED)
-    return spawn_refused (making, size > 0 ? rest : "?", reply.header.error);
-  if (reply.header.type != INIT_READY)
-    return coffer_fail (call, COFFER_INTERNAL, "the init's answer is unknown");
-  code = facts_namespaces (making->self, call, inodes);
-  if (code == COFFER_OK)
-    code = facts_init (call, &ready, rest, size);
-  if (code == COFFER_OK)
-    code = facts_limits (making);
-  return code;
-}
-
 /* ---- the operation ------------------------------------------------------ */
 
 static int32_t
@@ -678,7 +227,7 @@ metadata_keep (struct making *making)
   const char *const *at = making->spec->metadata;
   coffer_autoclose int fd = -1;
 
-  if (!strv_given (at) || making->folder < 0)
+  if (at == NULL || at[0] == NULL || making->folder < 0)
     return 0;
   for (; *at != NULL; at++)
     coffer_buffer_add (&text, *at, strlen (*at) + 1);

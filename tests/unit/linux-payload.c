@@ -210,7 +210,8 @@ try_system (void)
   static const char *const files[] = {
     "/proc/sys/kernel/core_pattern", "/proc/sys/fs/binfmt_misc/register",
     "/proc/sysrq-trigger", "/proc/sys/user/max_user_namespaces",
-    "/usr/canary", "/etc/passwd", "/canary", "/dev/canary", "/dev/sda", "/dev/kmsg",
+    "/usr/canary", "/etc/passwd", "/canary", "/dev/canary", "/dev/sda",
+    "/dev/kmsg",
     "/dev/mem", "/sys/kernel/profiling"
   };
   struct rlimit limit = { 2, 2 };

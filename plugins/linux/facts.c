@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What came of a creation: each layer as the init or this process has read it
+ * back from the kernel, emitted as facts. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "spawn.h"
+
+static int32_t
+fact_emit (struct coffer_call *call, const char *name, const char *state,
+           const char *value, const char *how, const char *remedy)
+{
+  struct coffer_fact fact = { sizeof fact };
+
+  fact.name = name;
+  fact.state = state;
+  fact.value = value;
+  fact.how = how;
+  fact.remedy = remedy != NULL && remedy[0] != '\0' ? remedy : NULL;
+  return coffer_emit_fact (call, &fact);
+}
+
+int32_t
+facts_namespaces (struct linux_provider *self, struct coffer_call *call,
+                  const uint64_t inodes[7])
+{
+  static const char *const names[7]
+    = { "namespace.user", "namespace.mount", "namespace.pid",
+        "namespace.net", "namespace.ipc", "namespace.uts",
+        "namespace.cgroup" };
+  char value[32];
+  int32_t code = COFFER_OK;
+  int i;
+
+  for (i = 0; code == COFFER_OK && i < 7; i++) {
+    if (inodes[i] == 0 || inodes[i] == self->ns_inodes[i])
+      return fail_with (call, COFFER_INTERNAL,
+                        "the sandbox could not be set up: %s is the host's",
+                        names[i]);
+    snprintf (value, sizeof value, "%llu",
+              (unsigned long long) inodes[i]);
+    code = fact_emit (call, names[i], "ok", value,
+                      "inode of /proc/self/ns, not the host's", NULL);
+  }
+  return code;
+}
+
+/* READY's facts: five strings each. */
+int32_t
+facts_init (struct coffer_call *call, const struct init_ready *ready,
+            const char *at, size_t size)
+{
+  const char *part[5], *end = at + size;
+  int32_t code = COFFER_OK;
+  uint32_t i;
+  int k;
+
+  for (i = 0; code == COFFER_OK && i < ready->count; i++) {
+    for (k = 0; k < 5; k++) {
+      part[k] = at;
+      at = at < end ? memchr (at, '\0', (size_t) (end - at)) : NULL;
+      if (at == NULL)
+        return coffer_fail (call, COFFER_INTERNAL,
+                            "the init's facts are malformed");
+      at++;
+    }
+    code = fact_emit (call, part[0], part[1], part[2], part[3], part[4]);
+  }
+  return code;
+}
+
+static int32_t
+facts_limits (struct making *making)
+{
+  const struct coffer_sandbox_spec *spec = making->spec;
+  struct coffer_call *call = making->call;
+  char value[96];
+  int32_t code;
+
+  snprintf (value, sizeof value, "%u is %u outside", BOX_UID,
+            making->ids.uid);
+  code = fact_emit (call, "user", "ok", value, "uid_map", NULL);
+  /* They cannot be given up by an ordinary user. */
+  if (code == COFFER_OK && !making->ids.privileged && getgroups (0, NULL) > 1)
+    code = fact_emit (call, "user.groups", "degraded",
+                      "the caller's other groups count for files that are "
+                      "shown",
+                      "getgroups", NULL);
+  if (code == COFFER_OK && spec->memory_bytes != 0)
+    code = making->cgroup & CGROUP_MEMORY
+      ? fact_emit (call, "limit.memory", "ok", "of the whole sandbox",
+                   "control group", NULL)
+      : fact_emit (call, "limit.memory", "degraded",
+                   "of each process, not of the sandbox", "RLIMIT_DATA",
+                   making->cgroup_why);
+  if (code == COFFER_OK)
+    code = making->cgroup & CGROUP_PIDS
+      ? fact_emit (call, "limit.pids", "ok", "of the whole sandbox",
+                   "control group", NULL)
+      : fact_emit (call, "limit.pids", "ok", "of the sandbox's user",
+                   "RLIMIT_NPROC in its user namespace", NULL);
+  if (code == COFFER_OK && spec->cpu_millis != 0)
+    code = making->cgroup & CGROUP_CPU
+      ? fact_emit (call, "limit.cpu", "ok", "of the whole sandbox",
+                   "control group", NULL)
+      : fact_emit (call, "limit.cpu", "off", "not limited", "control group",
+                   making->cgroup_why);
+  return code;
+}
+
+int32_t
+ready_take (struct making *making)
+{
+  struct link link = { .fd = making->control, .serial = 1 };
+  struct coffer_call *call = making->call;
+  uint64_t inodes[7] = { 0 };
+  struct init_ready ready;
+  struct reply reply;
+  const char *rest;
+  int32_t code;
+  size_t size;
+
+  /* While the init is at work.  Zeros are refused below. */
+  namespaces_read (making->proc, inodes);
+  if (link_receive (&link, &reply, 0, call->deadline_ns, call->cancel_fd)
+        == -1) {
+    if (errno == ECONNRESET)
+      return coffer_fail (call, COFFER_INTERNAL,
+                          "the sandbox's init ended without a word");
+    return coffer_fail_errno (call, errno, "waiting for the sandbox's init");
+  }
+  coffer_fd_close (&reply.fd);
+  if (reply_body (&reply, &ready, sizeof ready) == -1)
+    return coffer_fail_errno (call, errno, "the init's answer");
+  rest = reply_rest (&reply, &size);
+  if (reply.header.type == INIT_FAILED)
+    return spawn_refused (making, size > 0 ? rest : "?", reply.header.error);
+  if (reply.header.type != INIT_READY)
+    return coffer_fail (call, COFFER_INTERNAL, "the init's answer is unknown");
+  code = facts_namespaces (making->self, call, inodes);
+  if (code == COFFER_OK)
+    code = facts_init (call, &ready, rest, size);
+  if (code == COFFER_OK)
+    code = facts_limits (making);
+  return code;
+}

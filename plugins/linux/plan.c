@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was asked for: checked, its mounts made ready, and written down as the
+ * plan that the init follows. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "spawn.h"
+
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
+#define OPEN_TREE_CLONE_ 1
+#define AT_RECURSIVE_ 0x8000
+#define ATTR_IDMAP_ 0x100000
+
+#define DISK_DEFAULT (UINT64_C (1) << 30)
+#define INODES_DEFAULT 65536
+#define PIDS_DEFAULT 1024
+#define PLAN_MAX 60000
+
+/* ---- the specification -------------------------------------------------- */
+
+static int
+strv_given (const char *const *strv)
+{
+  return strv != NULL && strv[0] != NULL;
+}
+
+int32_t
+spec_refuse (struct coffer_call *call, const struct coffer_sandbox_spec *spec)
+{
+  if (spec->template_name != NULL || spec->image != NULL)
+    return coffer_fail (call, COFFER_UNSUPPORTED,
+                        "template and image: the root is the host's /usr");
+  if (spec->network != NULL && strcmp (spec->network, "none") != 0)
+    return fail_with (call, COFFER_UNSUPPORTED,
+                      "network: only none, not %.32s", spec->network);
+  if (strv_given (spec->allow) || strv_given (spec->ports))
+    return coffer_fail (call, COFFER_UNSUPPORTED,
+                        "allow and ports: there is no network");
+  if (spec->profile != NULL && strcmp (spec->profile, "strict") == 0)
+    return coffer_fail (call, COFFER_UNSUPPORTED,
+                        "profile: strict is not made here");
+  if (spec->user != NULL && strcmp (spec->user, "user") != 0
+      && strcmp (spec->user, "1000") != 0)
+    return coffer_fail (call, COFFER_UNSUPPORTED,
+                        "user: there is one, user (1000)");
+  if (spec->workdir != NULL && spec->workdir[0] != '/')
+    return coffer_fail (call, COFFER_INVALID, "workdir: not absolute");
+  if (spec->disk_bytes != 0
+      && (spec->disk_bytes < 65536 || spec->disk_bytes > INT64_MAX))
+    return coffer_fail (call, COFFER_INVALID, "disk_bytes: below 64 KiB");
+  if (spec->inodes != 0 && (spec->inodes < 64 || spec->inodes > INT64_MAX))
+    return coffer_fail (call, COFFER_INVALID, "inodes: below 64");
+  if (spec->memory_bytes != 0
+      && (spec->memory_bytes < 4 << 20 || spec->memory_bytes > INT64_MAX))
+    return coffer_fail (call, COFFER_INVALID, "memory_bytes: below 4 MiB");
+  if (spec->ttl_ms > UINT64_C (1000) * 86400 * 365 * 10)
+    return coffer_fail (call, COFFER_INVALID, "ttl_ms: above ten years");
+  return COFFER_OK;
+}
+
+/* Nothing covers what the sandbox is made of. */
+static int
+target_allowed (const char *target)
+{
+  static const char *const reserved[]
+    = { "/proc", "/sys", "/dev", "/etc", "/usr", "/bin", "/sbin", "/lib",
+        "/lib64" };
+  size_t i, n;
+
+  if (target == NULL || target[0] != '/' || strlen (target) > 4000
+      || strspn (target, "/") == strlen (target)
+      || strstr (target, "/../") != NULL || strstr (target, "/./") != NULL
+      || strstr (target, "//") != NULL)
+    return 0;
+  n = strlen (target);
+  if ((n >= 3 && strcmp (target + n - 3, "/..") == 0)
+      || (n >= 2 && strcmp (target + n - 2, "/.") == 0))
+    return 0;
+  for (i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
+    n = strlen (reserved[i]);
+    if (strncmp (target, reserved[i], n) == 0
+        && (target[n] == '\0'
+            || (target[n] == '/' && strcmp (reserved[i], "/usr") != 0
+                && strcmp (reserved[i], "/etc") != 0)))
+      return 0;
+  }
+  return 1;
+}
+
+/* ---- mounts ------------------------------------------------------------- */
+
+/* As root: a mount of its own, in which the owner of the source is the
+ * sandbox's user, and everybody else nobody. */
+static int32_t
+mount_detach (struct making *making, const struct coffer_mount *mount,
+              const struct stat *st, int *out)
+{
+  struct {
+    uint64_t set, clear, propagation, userns;
+  } attributes = { .set = ATTR_IDMAP_ };
+  coffer_autoclose int tree = -1, ns = -1;
+
+  tree = (int) syscall (SYS_open_tree, mount->source_fd, "",
+                        OPEN_TREE_CLONE_ | AT_EMPTY_PATH | AT_RECURSIVE_
+                          | O_CLOEXEC);
+  if (tree < 0)
+    return coffer_fail_errno (making->call, errno, "mounts: open_tree");
+  ns = ids_namespace (st->st_uid, st->st_gid, &making->ids);
+  if (ns < 0)
+    return coffer_fail_errno (making->call, errno,
+                              "mounts: a user namespace for the id map");
+  attributes.userns = (uint64_t) ns;
+  if (syscall (SYS_mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE_,
+               &attributes, sizeof attributes) == -1)
+    return fail_with (making->call, COFFER_UNAVAILABLE,
+                      "mounts: %.200s cannot be id-mapped (%s), and without "
+                      "that root does not show a folder to a sandbox",
+                      mount->source ? mount->source : "the source",
+                      strerror (errno));
+  *out = coffer_fd_steal (&tree);
+  return COFFER_OK;
+}
+
+static char *
+descriptor_path (int fd)
+{
+  char link[40], path[4096];
+  ssize_t n;
+
+  snprintf (link, sizeof link, "/proc/self/fd/%d", fd);
+  n = readlink (link, path, sizeof path - 1);
+  if (n <= 0 || (size_t) n >= sizeof path - 1)
+    return NULL;
+  path[n] = '\0';
+  return path[0] == '/' ? strdup (path) : NULL;
+}
+
+static int32_t
+mount_add (struct making *making, const struct coffer_mount *mount)
+{
+  struct init_mount *out = &making->mounts[making->n_mounts];
+  int fd = mount->source_fd;
+  struct stat st;
+  int32_t code;
+
+  if (!target_allowed (mount->target))
+    return fail_with (making->call, COFFER_INVALID,
+                      "mounts: %.200s is no place for a mount",
+                      mount->target ? mount->target : "(none)");
+  if (fd < 0 || fstat (fd, &st) == -1
+      || !(S_ISDIR (st.st_mode) || S_ISREG (st.st_mode)))
+    return coffer_fail (making->call, COFFER_INVALID,
+                        "mounts: the source is no folder or regular file");
+  out->size = sizeof *out;
+  out->flags = (mount->writable ? MOUNT_WRITABLE : 0u)
+               | (S_ISREG (st.st_mode) ? MOUNT_FILE : 0u);
+  if (making->ids.privileged) {
+    code = mount_detach (making, mount, &st, &fd);
+    if (code != COFFER_OK)
+      return code;
+    out->flags |= MOUNT_DETACHED;
+  } else {
+    making->sources[making->n_mounts] = descriptor_path (fd);
+    if (making->sources[making->n_mounts] == NULL)
+      return coffer_fail (making->call, COFFER_INVALID,
+                          "mounts: the source has no path any more");
+  }
+  making->mount_fds[making->n_mounts++] = fd;
+  return COFFER_OK;
+}
+
+int32_t
+mounts_prepare (struct making *making)
+{
+  const struct coffer_mount *const *mounts = making->spec->mounts;
+  int32_t code = COFFER_OK;
+  size_t i;
+
+  for (i = 0; code == COFFER_OK && mounts != NULL && mounts[i] != NULL; i++) {
+    if (making->n_mounts == MOUNTS_MAX)
+      return fail_with (making->call, COFFER_LIMIT, "mounts: at most %d",
+                        MOUNTS_MAX);
+    code = mount_add (making, mounts[i]);
+  }
+  return code;
+}
+
+/* ---- the plan ----------------------------------------------------------- */
+
+static uint32_t
+plan_string (struct coffer_buffer *strings, uint32_t base, const char *s)
+{
+  uint32_t at = base + (uint32_t) strings->size;
+
+  coffer_buffer_add (strings, s, strlen (s) + 1);
+  return at;
+}
+
+/* Each name once: a later NAME=VALUE takes the place of an earlier one. */
+static uint32_t
+plan_env (struct coffer_buffer *strings, const char *const *env)
+{
+  uint32_t count = 0;
+  size_t i, k, n;
+
+  for (i = 0; env != NULL && env[i] != NULL; i++) {
+    n = strcspn (env[i], "=");
+    for (k = i + 1; env[k] != NULL; k++)
+      if (strncmp (env[i], env[k], n) == 0 && env[k][n] == '=')
+        break;
+    if (env[k] != NULL || env[i][n] != '=')
+      continue;
+    coffer_buffer_add (strings, env[i], strlen (env[i]) + 1);
+    count++;
+  }
+  return count;
+}
+
+static void
+plan_fill (struct making *making, struct init_plan *plan)
+{
+  const struct coffer_sandbox_spec *spec = making->spec;
+
+  plan->size = sizeof *plan;
+  plan->uid = plan->gid = BOX_UID;
+  plan->disk_bytes = spec->disk_bytes ? spec->disk_bytes : DISK_DEFAULT;
+  plan->inodes = spec->inodes ? spec->inodes : INODES_DEFAULT;
+  plan->pids = spec->pids ? spec->pids : PIDS_DEFAULT;
+  plan->mounts = (uint32_t) making->n_mounts;
+  plan->expires_ns = making->expires_ns;
+  if (spec->memory_bytes != 0 && !(making->cgroup & CGROUP_MEMORY))
+    plan->data_bytes = spec->memory_bytes;
+  if (making->cgroup & CGROUP_PIDS)
+    plan->flags |= PLAN_CGROUP;
+  if (spec->single_exec)
+    plan->flags |= PLAN_SINGLE;
+  if (making->self->runtime >= 0 && (!spec->single_exec || spec->lifeline >= 0))
+    plan->flags |= PLAN_DURABLE;
+  if (spec->root_writable)
+    plan->flags |= PLAN_ROOT_WRITABLE;
+  if (making->ids.privileged)
+    plan->flags |= PLAN_PRIVILEGED;
+}
+
+int
+plan_send (struct making *making)
+{
+  struct init_plan plan = { 0 };
+  coffer_autobuffer struct coffer_buffer strings = { 0 };
+  const struct coffer_sandbox_spec *spec = making->spec;
+  struct link link = { .fd = making->control };
+  int fds[MOUNTS_MAX + 2];
+  struct request request = { .type = INIT_PLAN, .body = &plan,
+                             .size = sizeof plan, .fds = fds };
+  const uint32_t mounts_size
+    = (uint32_t) (making->n_mounts * sizeof making->mounts[0]);
+  const uint32_t base = (uint32_t) (sizeof (struct init_header) + sizeof plan);
+  size_t i;
+
+  plan_fill (making, &plan);
+  coffer_buffer_add (&strings, making->mounts, mounts_size);
+  plan.hostname = plan_string (&strings, base, "coffer");
+  plan.workdir = plan_string (&strings, base,
+                              spec->workdir ? spec->workdir : "/workspace");
+  for (i = 0; i < making->n_mounts; i++) {
+    making->mounts[i].target
+      = plan_string (&strings, base, spec->mounts[i]->target);
+    making->mounts[i].source = plan_string (
+      &strings, base, making->sources[i] ? making->sources[i] : "");
+  }
+  plan.env = base + (uint32_t) strings.size;
+  plan.n_env = plan_env (&strings, spec->env);
+  if (strings.failed || strings.size > PLAN_MAX) {
+    errno = strings.failed ? ENOMEM : E2BIG;
+    return -1;
+  }
+  /* The offsets are known now. */
+  if (mounts_size > 0)
+    memcpy (strings.data, making->mounts, mounts_size);
+  if (spec->lifeline >= 0) {
+    plan.flags |= PLAN_LIFELINE;
+    fds[request.n_fds++] = spec->lifeline;
+  }
+  if (making->listener >= 0) {
+    plan.flags |= PLAN_LISTENER;
+    fds[request.n_fds++] = making->listener;
+  }
+  for (i = 0; i < making->n_mounts; i++)
+    fds[request.n_fds++] = making->mount_fds[i];
+  request.more = strings.data;
+  request.more_size = strings.size;
+  return link_send (&link, &request);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One creation of a sandbox, shared by the files that make it:
+ *
+ * spawn.c   the order of things, the first process, taking it all back
+ * plan.c    what was asked for, checked, and told to the init
+ * facts.c   what came of it */
+
+#ifndef LINUX_SPAWN_H
+#define LINUX_SPAWN_H
+
+#include "linux.h"
+
+#define MOUNTS_MAX 48
+
+/* All that one creation holds. */
+struct making {
+  struct linux_provider *self;
+  struct coffer_call *call;
+  const char *id;
+  const struct coffer_sandbox_spec *spec;
+  struct ids ids;
+  int folder, listener, control, pidfd;
+  int proc;                     /* the init's folder in /proc */
+  pid_t pid;
+  unsigned cgroup;              /* bits that hold */
+  const char *cgroup_why;
+  size_t n_mounts;
+  struct init_mount mounts[MOUNTS_MAX];
+  char *sources[MOUNTS_MAX];
+  int mount_fds[MOUNTS_MAX];    /* detached ones are ours */
+  int64_t expires_ns;
+};
+
+/* ---- plan.c ------------------------------------------------------------- */
+
+/* Refuses what this provider does not do, or cannot understand. */
+int32_t spec_refuse (struct coffer_call *call,
+                     const struct coffer_sandbox_spec *spec);
+int32_t mounts_prepare (struct making *making);
+/* -1 with errno. */
+int plan_send (struct making *making);
+
+/* ---- facts.c ------------------------------------------------------------ */
+
+/* Waits for READY, and emits what the init and this process have read back. */
+int32_t ready_take (struct making *making);
+int32_t facts_namespaces (struct linux_provider *self,
+                          struct coffer_call *call, const uint64_t inodes[7]);
+/* The facts that follow READY. */
+int32_t facts_init (struct coffer_call *call, const struct init_ready *ready,
+                    const char *at, size_t size);
+
+/* ---- spawn.c ------------------------------------------------------------ */
+
+/* Reports the step that failed. */
+int32_t spawn_refused (struct making *making, const char *step, int error);
+
+#endif /* LINUX_SPAWN_H */
