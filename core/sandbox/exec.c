@@ -20,6 +20,7 @@
 #define START_MS 60000
 /* How long after its timeout a command may still be the provider's. */
 #define BACKSTOP_MS 5000
+#define OUTPUT_PIPE_BYTES (256 << 10)
 #define ARGV_MAX_BYTES (8 << 20)
 
 void
@@ -184,6 +185,8 @@ output_new (struct exec_run *run, int stream, int to, struct error **err)
     return 0;
   if (pipe_new (run, stream, 0, err) < 0)
     return -1;
+  /* Fewer turns for a command that writes much; no matter if refused. */
+  fcntl (run->ours[stream], F_SETPIPE_SZ, OUTPUT_PIPE_BYTES);
   relay_init (relay, run->ours[stream], to, RELAY_SPLICE);
   if (run->streams->output) {
     relay->mode = RELAY_CALL;

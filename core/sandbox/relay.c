@@ -75,6 +75,7 @@ step_splice (struct relay *relay)
 
   if (n > 0) {
     relay->moved += (uint64_t) n;
+    relay->wait_sink = 0;
     return 0;                   /* poll says whether there is more */
   }
   if (n == 0) {
