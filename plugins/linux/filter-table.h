@@ -252,7 +252,7 @@
   X (pread64, A, A, -1)                                                     \
   X (preadv, A, E, -1)                                                      \
   X (preadv2, A, E, -1)                                                     \
-  X (prlimit64, A, A, -1)                                                   \
+  X (prlimit64, C, A, -1)                                                   \
   X (process_madvise, E, K, -1)                                             \
   X (process_mrelease, E, E, -1)                                            \
   X (process_vm_readv, E, K, -1)                                            \
@@ -433,6 +433,10 @@
   Y (socket, 0, 0, 16, 1, 0xf, 2, 2, 0, 0)                                    \
   Y (socket, 0, 0, 16, 1, 0xf, 3, 2, 0, 0)                                    \
   Y (socketpair, 0, 0, 1, -1, 0, 0, -1, 0, 0)                                 \
+  /* Limits are set by who has them, and may be read of all: without          \
+   * descriptors an init could watch over nothing. */                         \
+  Y (prlimit64, 0, 0, 0, -1, 0, 0, -1, 0, 0)                                  \
+  Y (prlimit64, 2, 0, 0, -1, 0, 0, -1, 0, 0)                                  \
   Y (personality, 0, 0, 0, -1, 0, 0, -1, 0, 0)                                \
   Y (personality, 0, 0, 0x8, -1, 0, 0, -1, 0, 0)                              \
   Y (personality, 0, 0, 0x20000, -1, 0, 0, -1, 0, 0)                          \
@@ -482,6 +486,15 @@
   Z (sched_setscheduler, EPERM, 1, 0xbfffffff, 2, -1, 0, 0)                   \
   Z (sched_setscheduler, EPERM, 1, 0xbfffffff, 6, -1, 0, 0)                   \
   Z (ioprio_set, EPERM, 2, 0xe000, 0x2000, -1, 0, 0)                          \
+  /* The init, number 1, is not made to wait behind what it watches.  Those   \
+   * that name a user would name it too. */                                   \
+  Z (sched_setscheduler, EPERM, 0, 0xffffffff, 1, -1, 0, 0)                   \
+  Z (sched_setparam, EPERM, 0, 0xffffffff, 1, -1, 0, 0)                       \
+  Z (sched_setaffinity, EPERM, 0, 0xffffffff, 1, -1, 0, 0)                    \
+  Z (setpriority, EPERM, 0, 0xffffffff, 0, 1, 0xffffffff, 1)                  \
+  Z (setpriority, EPERM, 0, 0xffffffff, 2, -1, 0, 0)                          \
+  Z (ioprio_set, EPERM, 0, 0xffffffff, 1, 1, 0xffffffff, 1)                   \
+  Z (ioprio_set, EPERM, 0, 0xffffffff, 3, -1, 0, 0)                           \
   /* No setuid or setgid bit ever: in a folder of the host it would be real.  \
    * Flags 0100 are O_CREAT and 020000000 O_TMPFILE: without them the mode is \
    * not read, and not set by the caller. */                                  \

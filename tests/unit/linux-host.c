@@ -75,6 +75,9 @@ test_emit (struct coffer_call *call, uint32_t record, const void *data)
     const struct coffer_sandbox_info *info = data;
     append (host->infos, "%s %s\n", info->sandbox, info->state);
     host->expires_ns = info->expires_ns;
+    host->pid = 0;
+    if (info->native_id != NULL)
+      sscanf (info->native_id, "pid:%d", &host->pid);
     host->metadata[0] = '\0';
     if (info->metadata != NULL && info->metadata[0] != NULL)
       snprintf (host->metadata, sizeof host->metadata, "%s",

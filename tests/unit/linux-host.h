@@ -27,6 +27,7 @@ struct linux_host {
   char failure[256];
   char limits[256];             /* words, each with a space after it */
   int64_t expires_ns;
+  int pid;                      /* of the init */
   char metadata[256];
 };
 

@@ -193,6 +193,12 @@ try_terminal (void)
 static void
 try_init (void)
 {
+  const struct rlimit some = { 64, 64 };
+  struct rlimit limit = { 0, 0 };
+  struct sched_param idle = { 0 };
+  unsigned char cpus[8] = { 1 };
+  int i;
+
   REFUSED (EPERM, ptrace (PTRACE_ATTACH, 1, NULL, NULL));
   REFUSED (0, open ("/proc/1/mem", O_RDWR));
   REFUSED (0, open ("/proc/1/environ", O_RDONLY));
@@ -202,6 +208,27 @@ try_init (void)
   kill (1, SIGKILL);
   kill (1, SIGSTOP);
   ALLOWED (kill (1, 0));
+  for (i = 0; i < 2; i++) {
+    const long target = i == 0 ? 1 : getppid (), bits = i == 0 ? 0 : high;
+
+    REFUSED (0, syscall (SYS_prlimit64, target, RLIMIT_NOFILE, &limit, NULL));
+    REFUSED (0, syscall (SYS_prlimit64, target, RLIMIT_CPU, &limit, NULL));
+    REFUSED (0, syscall (SYS_prlimit64, target | high, RLIMIT_NOFILE, &limit,
+                         NULL));
+    REFUSED (EPERM, syscall (SYS_sched_setscheduler, 1 | bits, 5, &idle));
+    REFUSED (EPERM, syscall (SYS_sched_setparam, 1 | bits, &idle));
+    REFUSED (EPERM, syscall (SYS_sched_setaffinity, 1 | bits, 8, cpus));
+    REFUSED (EPERM, syscall (SYS_setpriority, 0 | bits, 1 | bits, 19));
+    REFUSED (EPERM, syscall (SYS_setpriority, 2 | bits, 0, 19));
+    REFUSED (EPERM, syscall (SYS_setpriority, 2 | bits, getuid (), 19));
+    REFUSED (EPERM, syscall (SYS_ioprio_set, 1 | bits, 1 | bits, 0x6000));
+    REFUSED (EPERM, syscall (SYS_ioprio_set, 3 | bits, getuid (), 0x6000));
+  }
+  /* Of itself a program may have less. */
+  ALLOWED (setrlimit (RLIMIT_NOFILE, &some));
+  ALLOWED (syscall (SYS_prlimit64, 1, RLIMIT_NOFILE, NULL, &limit));
+  ALLOWED (setpriority (PRIO_PROCESS, 0, 1));
+  ALLOWED (setpriority (PRIO_PROCESS, getpid (), 2));
 }
 
 static void

@@ -6,14 +6,20 @@ LINUX_UNIT_CPP_FLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE \
 LINUX_UNIT_LIBS = sdk/lib/libcoffer-provider.a $(CMOCKA_LIBS) -ldl -lpthread
 LINUX_UNIT_HOST = %D%/linux-host.c %D%/linux-host.h %D%/harness.h
 
-UNIT_TESTS += %D%/test-linux-confined %D%/test-linux-life \
-  %D%/test-linux-filter
+UNIT_TESTS += %D%/test-linux-attack %D%/test-linux-confined \
+  %D%/test-linux-filter %D%/test-linux-life
 
 # What runs inside: no sanitizer, which could not work there.
 check_PROGRAMS += %D%/linux-payload
 %C%_linux_payload_SOURCES = %D%/linux-payload.c
 %C%_linux_payload_CPPFLAGS =
 %C%_linux_payload_CFLAGS = -std=gnu11 $(WARN)
+
+%C%_test_linux_attack_SOURCES = %D%/test-linux-attack.c $(LINUX_UNIT_HOST)
+%C%_test_linux_attack_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_attack_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_attack_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_attack_LDADD = $(LINUX_UNIT_LIBS)
 
 %C%_test_linux_confined_SOURCES = %D%/test-linux-confined.c $(LINUX_UNIT_HOST)
 %C%_test_linux_confined_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)

@@ -14,10 +14,13 @@
 #define SIGKILL_ 9
 #define WALL_ 0x40000000
 #define WNOHANG_ 1
+#define WUNTRACED_ 2
+#define SIGCONT_ 18
 #define O_CLOEXEC_ 02000000
 #define O_NONBLOCK_ 04000
 #define TIOCSCTTY_ 0x540e
 #define TIOCSWINSZ_ 0x5414
+#define WATCH_NS 2000000000     /* that a monitor may be late */
 #define SPOOL_CAP 1048576
 #define SPOOL_CAP_MAX 67108864
 
@@ -191,6 +194,9 @@ block_find (struct block *block, const struct packet *packet,
     return -E2BIG_;
   if (body->flags & EXEC_BLOCK) {
     if (packet->n_fds == 0 || block->size == 0)
+      return -EPROTO_;
+    /* Beyond its end there would be no memory, but a signal. */
+    if (SYS (lseek, packet->fds[0], 0, 2) < (long) block->size)
       return -EPROTO_;
     block->mapped_size = block->size;
     block->mapped = memory_map (block->size, packet->fds[0]);
@@ -605,9 +611,17 @@ exec_reap (void)
   int status;
   long pid;
 
-  while ((pid = SYS (wait4, -1, &status, WNOHANG_ | WALL_, &usage)) > 0) {
-    reaped_us += rusage_us (&usage);
+  while ((pid = SYS (wait4, -1, &status,
+                     WNOHANG_ | WALL_ | (single_mode ? 0 : WUNTRACED_),
+                     &usage)) > 0) {
     command = command_of ((int) pid);
+    if ((status & 0xff) == 0x7f) {
+      /* A monitor does not rest because a command told it to. */
+      if (command != NULL && command->monitor == (int) pid)
+        SYS (kill, pid, SIGCONT_);
+      continue;
+    }
+    reaped_us += rusage_us (&usage);
     if (command == NULL) {
       if (draining)
         commands[0].exit.killed++;
@@ -631,8 +645,7 @@ exec_watch (struct sys_pollfd *polls)
   for (i = 0; i < INIT_EXECS_MAX; i++)
     if (commands[i].id != 0 && commands[i].notify >= 0) {
       polls[n].fd = commands[i].notify;
-      polls[n].events = 1;
-      polls[n++].revents = 0;
+      polls[n++].events = 1;
     }
   return n;
 }
@@ -686,32 +699,72 @@ exec_ready (const struct sys_pollfd *polls, size_t n)
            && SYS (read, polls[i].fd, &notice, sizeof notice)
                 == (long) sizeof notice)
       notice_take (&commands[k], &notice);
-    if (polls[i].revents & 0x10 /* HUP: SIGCHLD says the rest */) {
+    if (polls[i].revents & 0x18 /* HUP, ERR: SIGCHLD says the rest */) {
       fd_close (commands[k].notify);
       commands[k].notify = -1;
     }
   }
 }
 
+/* Monitors keep the timeouts of their commands; but they are processes of the
+ * sandbox's user, whom a command can kill, stop or starve.  What is not ended
+ * a while after its time is ended from here, with everything. */
+static int64_t
+command_due_ns (const struct command *command)
+{
+  if (command->id == 0 || command->ended || command->deadline_ns == 0)
+    return INT64_MAX;
+  return command->deadline_ns + (single_mode ? 0 : WATCH_NS);
+}
+
 int64_t
 exec_next_ns (void)
 {
-  int64_t left;
+  int64_t due = INT64_MAX, one, now;
+  size_t i;
 
-  if (!single_mode || commands[0].id == 0 || commands[0].deadline_ns == 0)
+  for (i = 0; i < INIT_EXECS_MAX; i++) {
+    one = command_due_ns (&commands[i]);
+    if (one < due)
+      due = one;
+  }
+  if (due == INT64_MAX)
     return -1;
-  left = commands[0].deadline_ns - clock_ns (1);
-  return left > 0 ? left : 0;
+  now = clock_ns (1);
+  return due > now ? due - now : 0;
+}
+
+static void
+command_overdue (struct command *command)
+{
+  command->exit.flags |= EXIT_TIMED_OUT;
+  if (single_mode) {
+    command->deadline_ns = 0;
+    SYS (kill, -1, SIGKILL_);
+    return;
+  }
+  command->exit.flags |= EXIT_LEFT;
+  command->exit.code = -1;
+  command->exit.signal = SIGKILL_;
+  command->exit.duration_us
+    = (uint64_t) (clock_ns (1) - command->begun_ns) / 1000;
+  tell_started (command);
+  command_end (command);
+  init_exit_now (1);
 }
 
 void
 exec_timeouts (void)
 {
+  int64_t now;
+  size_t i;
+
   if (exec_next_ns () != 0)
     return;
-  commands[0].deadline_ns = 0;
-  commands[0].exit.flags |= EXIT_TIMED_OUT;
-  SYS (kill, -1, SIGKILL_);
+  now = clock_ns (1);
+  for (i = 0; i < INIT_EXECS_MAX; i++)
+    if (command_due_ns (&commands[i]) <= now)
+      command_overdue (&commands[i]);
 }
 
 uint64_t

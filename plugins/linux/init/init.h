@@ -36,6 +36,12 @@ char *text_join (char *out, size_t size, ...);
 char *text_number (char out[21], uint64_t value);
 
 void fd_close (int fd);
+/* Waits, and ends this process rather than return at once for ever: when it
+ * cannot wait (its limits were tampered with) or a descriptor is not one.
+ * Short of memory it returns after a moment, with nothing ready. */
+void poll_or_end (struct sys_pollfd *polls, size_t n,
+                  const struct sys_timespec *timeout);
+void nap (void);                        /* 10 ms */
 int fd_cloexec (int fd, int on);
 int64_t clock_ns (int clock);           /* 0 real, 1 monotonic, 7 boot */
 NORETURN void init_exit_now (int code);

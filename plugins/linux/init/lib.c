@@ -143,6 +143,39 @@ clock_ns (int clock)
 }
 
 void
+nap (void)
+{
+  const struct sys_timespec moment = { 0, 10000000 };
+
+  SYS (nanosleep, &moment, 0);
+}
+
+void
+poll_or_end (struct sys_pollfd *polls, size_t n,
+             const struct sys_timespec *timeout)
+{
+  struct sys_timespec left = { 0, 0 };
+  size_t i;
+  long r;
+
+  if (timeout != 0)
+    left = *timeout;
+  for (i = 0; i < n; i++)
+    polls[i].revents = 0;
+  r = SYS (ppoll, polls, n, timeout != 0 ? &left : 0, 0, 8);
+  if (r == -ENOMEM_ || r == -EAGAIN_)
+    nap ();
+  else if (r < 0 && r != -EINTR_)
+    init_exit_now (1);
+  for (i = 0; i < n; i++) {
+    if (r > 0 && (polls[i].revents & 0x20 /* POLLNVAL */))
+      init_exit_now (1);
+    if (r < 0)
+      polls[i].revents = 0;
+  }
+}
+
+void
 init_exit_now (int code)
 {
   for (;;)

@@ -220,6 +220,11 @@ listener_accept (void)
 
   if (fd >= 0)
     connection_add ((int) fd);
+  else if (fd == -EBADF_ || fd == -EINVAL_)
+    init_exit_now (1);          /* it is no listener: never silently deaf */
+  else if (fd != -EAGAIN_ && fd != -EINTR_)
+    nap ();                     /* out of something; whoever waits is still
+                                 * there afterwards */
 }
 
 static void
@@ -552,15 +557,13 @@ polls_fill (size_t *n_connections)
   for (i = 0; i < 4; i++, n++) {
     polls[n].fd = fixed[i];
     polls[n].events = POLLIN_;
-    polls[n].revents = 0;
   }
   for (i = 0; i < CONNECTIONS_MAX; i++) {
     if (connections[i].fd < 0)
       continue;
     polled[found++] = (uint16_t) i;
     polls[n].fd = connections[i].fd;
-    polls[n].events = POLLIN_;
-    polls[n++].revents = 0;
+    polls[n++].events = POLLIN_;
   }
   *n_connections = found;
   return n + exec_watch (polls + n);
@@ -605,13 +608,14 @@ loop_once (void)
     timeout.ns = ns % 1000000000;
     limit = &timeout;
   }
-  if (SYS (ppoll, polls, n, limit, 0, 8) < 0)
-    return;
+  poll_or_end (polls, n, limit);
   if (polls[1].revents != 0)
     init_exit_now (0);          /* the time to live is over */
   if (polls[2].revents != 0)
     lifeline_check ();
   exec_ready (polls + 4 + connected, n - 4 - connected);
+  if (polls[0].revents & ~POLLIN_)
+    init_exit_now (1);
   if (polls[0].revents != 0) {
     while (SYS (read, signal_fd, drain, sizeof drain) > 0)
       ;

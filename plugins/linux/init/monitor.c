@@ -15,7 +15,7 @@
 #define O_CLOEXEC_ 02000000
 #define O_NONBLOCK_ 04000
 #define PR_SET_CHILD_SUBREAPER_ 36
-#define GIVE_UP_NS 5000000000
+#define GIVE_UP_NS 1500000000   /* init would not wait much longer */
 #define PIDS_MAX 8192
 
 static struct notice notice;
@@ -32,7 +32,7 @@ notify (uint32_t flags)
 
   notice.flags = flags;
   while (SYS (write, notify_fd, &notice, sizeof notice) == -EAGAIN_)
-    SYS (ppoll, &poll, 1, 0, 0, 8);
+    poll_or_end (&poll, 1, 0);
 }
 
 /* ---- killing ------------------------------------------------------------ */
@@ -80,8 +80,9 @@ processes_read (void)
   long n, at;
   int pid;
 
+  /* Nothing could be told apart: init then ends everything. */
   if (proc < 0)
-    return 0;
+    init_exit_now (1);
   while ((n = SYS (getdents64, proc, entries, sizeof entries)) > 0)
     for (at = 0; at < n; at += length) {
       memcpy (&length, entries + at + 16, sizeof length);
@@ -283,7 +284,7 @@ events_wait (int running)
     left.ns = ns % 1000000000;
     timeout = &left;
   }
-  SYS (ppoll, polls, 3, timeout, 0, 8);
+  poll_or_end (polls, 3, timeout);
   while (SYS (read, signal_fd, drain, sizeof drain) > 0)
     ;
 }
