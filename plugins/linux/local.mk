@@ -49,6 +49,7 @@ CLEANFILES += %D%/init/filter.h
   %D%/init/lib.c \
   %D%/init/main.c \
   %D%/init/monitor.c \
+  %D%/init/request.c \
   %D%/init/setup.c \
   %D%/init/sys.h \
   %D%/protocol.h

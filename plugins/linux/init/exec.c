@@ -26,18 +26,8 @@
 
 struct command commands[INIT_EXECS_MAX];
 static uint32_t last_id;
-static const char *sandbox_workdir = "/workspace";
-static const char *sandbox_env;         /* a run of strings */
-static uint32_t sandbox_env_count;
 static uint64_t reaped_us;      /* processor time of what has ended */
 static int draining;            /* single mode: waiting for the last to die */
-
-static const char *const base_env[] = {
-  "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-  "HOME=/workspace", "USER=user", "LANG=C.UTF-8", "TMPDIR=/tmp",
-  "TERM=xterm-256color"
-};
-#define BASE_ENV 5              /* and TERM with a terminal */
 
 /* ---- a process ---------------------------------------------------------- */
 
@@ -66,7 +56,7 @@ program_run (struct start *start)
     if (text_starts (start->envp[i], "PATH="))
       path = start->envp[i] + 5;
   if (path == NULL)
-    path = base_env[0] + 5;
+    path = DEFAULT_PATH;
   for (; *path != '\0'; path = *end == ':' ? end + 1 : end) {
     for (end = path; *end != '\0' && *end != ':'; end++)
       ;
@@ -150,174 +140,6 @@ rusage_us (const struct sys_rusage *usage)
 {
   return (uint64_t) (usage->user.s + usage->system.s) * 1000000
          + (uint64_t) (usage->user.us + usage->system.us);
-}
-
-/* ---- a request ---------------------------------------------------------- */
-
-/* The strings of one request. */
-struct block {
-  const char *bytes;
-  size_t size;
-  void *mapped;
-  size_t mapped_size;
-  const char **vector;
-  size_t vector_size;
-  uint32_t argc, envc;
-  const char *cwd;
-};
-
-static void *
-memory_map (size_t size, int fd)
-{
-  long r = SYS (mmap, 0, size, fd < 0 ? 3 : 1, fd < 0 ? 0x22 : 2, fd, 0);
-
-  return r < 0 && r > -4096 ? NULL : (void *) r;
-}
-
-static void
-block_free (struct block *block)
-{
-  if (block->mapped != NULL)
-    SYS (munmap, block->mapped, block->mapped_size);
-  if (block->vector != NULL)
-    SYS (munmap, block->vector, block->vector_size);
-}
-
-static int
-block_find (struct block *block, const struct packet *packet,
-            const struct init_exec *body, const char *rest)
-{
-  const char *end = (const char *) packet->header + packet->size;
-
-  block->size = body->strings_size;
-  if (block->size > INIT_BLOCK_MAX)
-    return -E2BIG_;
-  if (body->flags & EXEC_BLOCK) {
-    if (packet->n_fds == 0 || block->size == 0)
-      return -EPROTO_;
-    /* Beyond its end there would be no memory, but a signal. */
-    if (SYS (lseek, packet->fds[0], 0, 2) < (long) block->size)
-      return -EPROTO_;
-    block->mapped_size = block->size;
-    block->mapped = memory_map (block->size, packet->fds[0]);
-    if (block->mapped == NULL)
-      return -ENOMEM_;
-    block->bytes = block->mapped;
-  } else {
-    if (block->size != (size_t) (end - rest))
-      return -EPROTO_;
-    block->bytes = rest;
-  }
-  return block->size > 0 && block->bytes[block->size - 1] == '\0' ? 0
-                                                                  : -EPROTO_;
-}
-
-static int
-name_same (const char *a, const char *b)
-{
-  for (; *a == *b; a++, b++)
-    if (*a == '=' || *a == '\0')
-      return 1;
-  return 0;
-}
-
-/* Adds a variable unless a later one of that name is there already. */
-static size_t
-env_add (const char **out, size_t n, const char *variable)
-{
-  size_t i;
-
-  for (i = 0; i < n; i++)
-    if (name_same (out[i], variable))
-      return n;
-  out[n] = variable;
-  return n + 1;
-}
-
-/* The request's variables over the sandbox's over the base. */
-static void
-env_build (const char **out, const char **own, uint32_t n_own, int tty)
-{
-  const char **all = out, *at = sandbox_env;
-  size_t n = 0, i, first = 0;
-
-  for (i = n_own; i > 0; i--)
-    n = env_add (all, n, own[i - 1]);
-  /* The sandbox's own were made unique by the provider. */
-  for (i = 0; i < sandbox_env_count; i++, at += strlen (at) + 1)
-    n = env_add (all, n, at);
-  for (i = first; i < (size_t) (tty ? BASE_ENV + 1 : BASE_ENV); i++)
-    n = env_add (all, n, base_env[i]);
-  all[n] = NULL;
-}
-
-/* argv and envp of the request, in one mapping. */
-static int
-block_split (struct block *block, const struct init_exec *body)
-{
-  const char *at = block->bytes, *end = at + block->size;
-  size_t total = (size_t) body->argc + body->envc + 1, i, own;
-  const char **vector;
-
-  if (body->argc == 0 || total > block->size)
-    return -EINVAL_;
-  own = total + 1;              /* the request's, then the built environment */
-  block->vector_size
-    = (own + body->envc + sandbox_env_count + BASE_ENV + 2) * sizeof *vector;
-  vector = memory_map (block->vector_size, -1);
-  if (vector == NULL)
-    return -ENOMEM_;
-  block->vector = vector;
-  for (i = 0; i < total; i++) {
-    if (at >= end)
-      return -EPROTO_;
-    /* argv, its NULL, the variables; the working folder is the last. */
-    vector[i < body->argc ? i : i + 1] = at;
-    at += strlen (at) + 1;
-  }
-  if (at != end)
-    return -EPROTO_;
-  block->cwd = vector[total];
-  block->argc = body->argc;
-  block->envc = body->envc;
-  env_build (vector + own, vector + body->argc + 1, body->envc,
-             (body->flags & EXEC_TTY) != 0);
-  return 0;
-}
-
-static int
-start_fill (struct start *start, const struct block *block,
-            const struct init_exec *body, const struct packet *packet)
-{
-  size_t next = body->flags & EXEC_BLOCK ? 1 : 0;
-  int *const streams[3] = { &start->in, &start->out, &start->err };
-  const uint32_t flags[3] = { EXEC_IN, EXEC_OUT, EXEC_ERR };
-  int i;
-
-  memset (start, 0, sizeof *start);
-  for (i = 0; i < 3; i++) {
-    *streams[i] = -1;
-    if (!(body->flags & flags[i]))
-      continue;
-    if (next >= packet->n_fds)
-      return -EPROTO_;
-    *streams[i] = packet->fds[next++];
-  }
-  start->argv = block->vector;
-  start->envp = block->vector + block->argc + block->envc + 2;
-  start->cwd = block->cwd[0] != '\0' ? block->cwd : sandbox_workdir;
-  start->tty = (body->flags & EXEC_TTY) != 0;
-  start->rows = body->rows;
-  start->columns = body->columns;
-  if (start->tty) {
-    if (start->in < 0)
-      return -EINVAL_;
-    if (start->err < 0)
-      start->err = start->out >= 0 ? start->out : start->in;
-    if (start->out < 0)
-      start->out = start->in;
-  }
-  return 0;
 }
 
 /* ---- the table ---------------------------------------------------------- */
@@ -493,7 +315,7 @@ command_start (struct command *command, struct start *start,
 int
 exec_start (struct packet *packet, int starter, struct command **out)
 {
-  struct block block;
+  struct request request;
   struct init_exec body;
   struct start start;
   struct command *command = NULL;
@@ -504,12 +326,7 @@ exec_start (struct packet *packet, int starter, struct command **out)
     return -EPROTO_;
   if (single_mode && (last_id != 0 || (body.flags & EXEC_BACKGROUND)))
     return -EBUSY_;
-  memset (&block, 0, sizeof block);
-  r = block_find (&block, packet, &body, rest);
-  if (r == 0)
-    r = block_split (&block, &body);
-  if (r == 0)
-    r = start_fill (&start, &block, &body, packet);
+  r = request_read (&request, &start, packet, &body, rest);
   if (r == 0 && (command = command_new ()) == NULL)
     r = -EAGAIN_;
   if (r == 0) {
@@ -522,39 +339,8 @@ exec_start (struct packet *packet, int starter, struct command **out)
     if (r < 0)
       command_forget (command);
   }
-  block_free (&block);
+  request_free (&request);
   return r;
-}
-
-void
-exec_prepare (const struct plan *plan)
-{
-  const char *workdir = packet_string (plan->packet, plan->body.workdir);
-  const char *env = packet_string (plan->packet, plan->body.env), *at;
-  uint32_t i;
-  char *copy;
-  size_t size;
-
-  if (workdir == NULL || (plan->body.n_env > 0 && env == NULL))
-    setup_fail ("environment", -EPROTO_);
-  at = env;
-  for (i = 0; i < plan->body.n_env; i++) {
-    if (packet_string (plan->packet,
-                       (uint32_t) (at - (const char *) plan->packet->header))
-        == NULL)
-      setup_fail ("environment", -EPROTO_);
-    at += strlen (at) + 1;
-  }
-  size = (plan->body.n_env ? (size_t) (at - env) : 0) + strlen (workdir) + 1;
-  copy = memory_map (size, -1);
-  if (copy == NULL)
-    setup_fail ("environment", -ENOMEM_);
-  memcpy (copy, workdir, strlen (workdir) + 1);
-  sandbox_workdir = copy;
-  sandbox_env = copy + strlen (workdir) + 1;
-  if (plan->body.n_env)
-    memcpy (copy + strlen (workdir) + 1, env, (size_t) (at - env));
-  sandbox_env_count = plan->body.n_env;
 }
 
 /* ---- their end ---------------------------------------------------------- */

@@ -4,7 +4,8 @@
  * main.c    the start, the event loop, requests
  * setup.c   mounts, /etc, /dev, /proc, pivot
  * confine.c capabilities, Landlock, seccomp, and reading all of it back
- * exec.c    commands, and their environment
+ * exec.c    commands
+ * request.c what a command is started with: argv, environment, streams
  * monitor.c the process above each command where there are several
  * lib.c     memory, strings, messages
  *
@@ -118,8 +119,6 @@ struct command {
 
 extern struct command commands[INIT_EXECS_MAX];
 
-/* Once, before the first command: what every command's environment holds. */
-void exec_prepare (const struct plan *plan);
 /* Starts what the packet asks for.  0, and *out; STARTED follows by
  * tell_started, maybe before the return.  A negative errno otherwise. */
 int exec_start (struct packet *packet, int starter, struct command **out);
@@ -149,6 +148,33 @@ int process_start (struct start *start);
 /* Fills in how a process ended, from wait4's status. */
 void exit_from_status (struct init_exit *exit, int status);
 uint64_t rusage_us (const struct sys_rusage *usage);
+
+/* ---- request.c ---------------------------------------------------------- */
+
+/* Where a command without a PATH is looked for. */
+#define DEFAULT_PATH \
+  "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+/* The strings of one request, and the environment made of them. */
+struct request {
+  const char *bytes;
+  size_t size;
+  void *mapped;
+  size_t mapped_size;
+  const char **vector;
+  size_t vector_size;
+  uint32_t argc, envc;
+  const char *cwd;
+};
+
+/* Once, before the first command: what every command's environment holds. */
+void request_prepare (const struct plan *plan);
+/* What to start, of strings that live until request_free, which is due on
+ * failure too.  0 or a negative errno. */
+int request_read (struct request *request, struct start *start,
+                  const struct packet *packet, const struct init_exec *body,
+                  const char *rest);
+void request_free (struct request *request);
 
 /* ---- monitor.c ---------------------------------------------------------- */
 

@@ -161,7 +161,7 @@ sandbox_make (struct packet *packet)
     must ("listen", SYS (listen, listener_fd, 16));
   timer_fd = (int) must ("timer", SYS (timerfd_create, 7 /* boottime */,
                                        O_CLOEXEC_ | O_NONBLOCK_));
-  exec_prepare (&plan);
+  request_prepare (&plan);
   confine_all (&plan, &facts);
   state.size = sizeof state;
   state.created_ns = clock_ns (0);
