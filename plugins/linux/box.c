@@ -2,6 +2,7 @@
 /* Sandboxes as the runtime directory knows them: one folder each.
  *
  *   ID/init.sock   where its init listens
+ *   ID/init        a link whose text says which process that is
  *   ID/cgroup      a link whose text names its control groups
  *   ID/metadata    as given to create, when there was any
  *
@@ -178,12 +179,21 @@ box_folder (struct linux_provider *self, const char *id, int make, int wait,
 }
 
 void
+box_clear (int folder)
+{
+  static const char *const names[]
+    = { "cgroup", "metadata", "init", SOCKET_NAME };
+  size_t i;
+
+  cgroup_remove (folder);
+  for (i = 0; i < sizeof names / sizeof names[0]; i++)
+    unlinkat (folder, names[i], 0);
+}
+
+void
 box_remove (struct linux_provider *self, const char *id, int folder)
 {
-  cgroup_remove (folder);
-  unlinkat (folder, "cgroup", 0);
-  unlinkat (folder, "metadata", 0);
-  unlinkat (folder, SOCKET_NAME, 0);
+  box_clear (folder);
   unlinkat (self->runtime, id, AT_REMOVEDIR);
 }
 
@@ -250,7 +260,7 @@ channel_open (struct box *box, const struct coffer_call *call,
   if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == -1)
     return -1;
   link->fd = pair[0];
-  r = link_send (&control, &request);
+  r = link_send (&control, &request, call);
   close (pair[1]);
   if (r == 0)
     r = hello_take (link, call);
@@ -270,7 +280,9 @@ socket_connect (struct linux_provider *self, const char *id,
 
   if (folder < 0)
     return -1;
-  link->fd = socket (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  /* Not to wait behind others when the init has stopped accepting: EAGAIN. */
+  link->fd = socket (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                     0);
   if (link->fd < 0)
     return -1;
   socket_address (&address, folder);
@@ -348,6 +360,65 @@ box_reach (struct linux_provider *self, struct coffer_call *call,
 
 /* ---- killing ------------------------------------------------------------ */
 
+/* When a process began, in the kernel's ticks since it was booted; 0: it is
+ * gone. */
+static uint64_t
+process_began (pid_t pid)
+{
+  char path[40], text[1024], *at;
+  coffer_autoclose int fd = -1;
+  ssize_t n;
+  int field;
+
+  snprintf (path, sizeof path, "/proc/%d/stat", (int) pid);
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  n = fd < 0 ? -1 : read (fd, text, sizeof text - 1);
+  if (n <= 0)
+    return 0;
+  text[n] = '\0';
+  /* Its name, in brackets, may hold anything. */
+  at = strrchr (text, ')');
+  for (field = 2; at != NULL && field < 22; field++)
+    at = strchr (at + 1, ' ');
+  return at != NULL ? strtoull (at, NULL, 10) : 0;
+}
+
+int
+box_note_init (int folder, int pidfd, pid_t pid)
+{
+  uint64_t began = process_began (pid);
+  char text[64];
+
+  /* Still the same: what was read is of this process. */
+  if (syscall (SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == -1)
+    return -1;
+  snprintf (text, sizeof text, "%d %llu", (int) pid,
+            (unsigned long long) began);
+  return symlinkat (text, folder, "init");
+}
+
+/* The process that was written down, if it is still there: whoever a hostile
+ * init lets listen, this is the one whose end is the end of all. */
+static int
+noted_pidfd (int folder)
+{
+  unsigned long long began;
+  char text[64];
+  ssize_t n = folder < 0 ? -1
+                         : readlinkat (folder, "init", text, sizeof text - 1);
+  int pid, fd;
+
+  if (n <= 0)
+    return -1;
+  text[n] = '\0';
+  if (sscanf (text, "%d %llu", &pid, &began) != 2 || pid <= 1 || began == 0)
+    return -1;
+  fd = (int) syscall (SYS_pidfd_open, pid, 0);
+  if (fd >= 0 && process_began (pid) != began)
+    coffer_fd_close (&fd);
+  return fd;
+}
+
 /* The socket's listener is the init.  Linux 6.5 and newer say who that is even
  * when it does not answer any more; with an older kernel its number is
  * trusted only after it has answered. */
@@ -400,7 +471,7 @@ pidfd_end (int pidfd, int child, const struct coffer_call *call)
 }
 
 static int
-init_end (struct linux_provider *self, const char *id,
+init_end (struct linux_provider *self, const char *id, int folder,
           struct coffer_call *call)
 {
   struct box *box = box_find (self, id);
@@ -413,6 +484,9 @@ init_end (struct linux_provider *self, const char *id,
     box_unref (self, box);
     return r;
   }
+  pidfd = noted_pidfd (folder);
+  if (pidfd >= 0)
+    return pidfd_end (pidfd, 0, call);
   if (socket_connect (self, id, &link) == -1)
     return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
   pidfd = peer_pidfd (&link, call);
@@ -444,7 +518,7 @@ linux_sandbox_kill (struct coffer_call *call, void *data, const char *sandbox,
   if (box == NULL && folder < 0)
     return fail_with (call, COFFER_NOT_FOUND, "sandbox %s is not there",
                       sandbox);
-  if (init_end (self, sandbox, call) == -1)
+  if (init_end (self, sandbox, folder, call) == -1)
     return fail_with (call, errno == ETIMEDOUT ? COFFER_TIMEOUT
                                                : COFFER_INTERNAL,
                       "the sandbox could not be ended: %s", strerror (errno));
@@ -567,7 +641,7 @@ folder_visit (struct linux_provider *self, struct coffer_call *call,
   } else if (errno != ENOENT)
     return COFFER_OK;
   folder = box_folder (self, id, 0, 0, 0, NULL);
-  if (folder >= 0 && init_end (self, id, call) == 0) {
+  if (folder >= 0 && init_end (self, id, folder, call) == 0) {
     box_remove (self, id, folder);
     box_forget (self, id);
   }

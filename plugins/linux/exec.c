@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -328,19 +329,24 @@ linux_exec_list (struct coffer_call *call, void *self, const char *sandbox,
   struct init_exit command;
   struct reply reply;
   int32_t code = box_reach (self, call, sandbox, &link);
+  uint32_t i;
 
   (void) opts;
   if (code != COFFER_OK)
     return code;
-  if (link_send (&link, &request) == -1)
+  if (link_send (&link, &request, call) == -1)
     return ask_failed (call, "");
-  while (code == COFFER_OK) {
+  /* One more than the most is the end of the list. */
+  for (i = 0; code == COFFER_OK; i++) {
     if (link_receive (&link, &reply, 0, call->deadline_ns, call->cancel_fd)
           == -1)
       return ask_failed (call, "");
     coffer_fd_close (&reply.fd);
     if (reply.header.type != INIT_COMMAND)
       break;
+    if (i == INIT_EXECS_MAX)
+      return coffer_fail (call, COFFER_INTERNAL,
+                          "the init lists more commands than there can be");
     if (reply_body (&reply, &command, sizeof command) == -1)
       return ask_failed (call, "");
     code = started_emit (call, &command, NULL);
@@ -402,6 +408,7 @@ spool_ask (struct coffer_call *call, struct link *link,
   struct request request
     = { .type = INIT_SPOOL, .body = body, .size = sizeof *body };
   struct reply reply;
+  struct stat st;
 
   body->stream = stream;
   if (link_ask (link, &request, &reply, call) == -1)
@@ -415,6 +422,12 @@ spool_ask (struct coffer_call *call, struct link *link,
     coffer_fd_close (&reply.fd);
   if (reply_body (&reply, spooled, sizeof *spooled) == -1)
     return ask_failed (call, exec);
+  /* Only what cannot block is read, and never more than can be kept. */
+  if ((fd != NULL && (fstat (*fd, &st) == -1 || !S_ISREG (st.st_mode)))
+      || spooled->bytes[0] > INIT_SPOOL_MAX
+      || spooled->bytes[1] > INIT_SPOOL_MAX)
+    return coffer_fail (call, COFFER_INTERNAL,
+                        "the init's kept output is none");
   return COFFER_OK;
 }
 

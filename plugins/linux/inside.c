@@ -76,6 +76,10 @@ ids_enter (struct coffer_call *call, struct visit *visit)
     return COFFER_OK;
   if (fstat (visit->root, &st) == -1)
     return coffer_fail_errno (call, errno, "the sandbox's root");
+  /* No init owns such a thing, whatever it hands out as its root. */
+  if (st.st_uid == 0 || st.st_gid == 0 || !S_ISDIR (st.st_mode))
+    return coffer_fail (call, COFFER_INTERNAL,
+                        "the init's root is none of the sandbox's");
   visit->changed = 1;
   setfsgid (st.st_gid);
   setfsuid (st.st_uid);

@@ -11,8 +11,27 @@
 
 #include "linux.h"
 
+/* A peer that takes nothing any more holds nobody up beyond the deadline. */
+static ssize_t
+packet_give (int fd, const struct msghdr *message,
+             const struct coffer_call *call)
+{
+  ssize_t r;
+
+  for (;;) {
+    r = sendmsg (fd, message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (r >= 0 || (errno != EINTR && errno != EAGAIN))
+      return r;
+    if (errno == EAGAIN
+        && coffer_wait_fd (fd, POLLOUT, call->deadline_ns, call->cancel_fd)
+             <= 0)
+      return -1;
+  }
+}
+
 int
-link_send (struct link *link, const struct request *request)
+link_send (struct link *link, const struct request *request,
+           const struct coffer_call *call)
 {
   struct init_header header
     = { (uint32_t) (sizeof header + request->size + request->more_size),
@@ -38,9 +57,7 @@ link_send (struct link *link, const struct request *request)
     memcpy (CMSG_DATA (&rights.header), request->fds,
             request->n_fds * sizeof (int));
   }
-  do
-    r = sendmsg (link->fd, &message, MSG_NOSIGNAL);
-  while (r < 0 && errno == EINTR);
+  r = packet_give (link->fd, &message, call);
   if (r < 0 && errno == EPIPE)
     errno = ECONNRESET;
   return r < 0 ? -1 : 0;
@@ -126,6 +143,11 @@ link_receive (struct link *link, struct reply *reply, int any,
     if (any || reply->header.serial == link->serial)
       return 0;
     coffer_fd_close (&reply->fd);
+    /* However many there are: what is always ready is never waited for. */
+    if (coffer_now_ns () >= deadline_ns) {
+      errno = ETIMEDOUT;
+      return -1;
+    }
   }
 }
 
@@ -162,7 +184,7 @@ link_ask (struct link *link, const struct request *request,
           struct reply *reply, const struct coffer_call *call)
 {
   reply->fd = -1;
-  if (link_send (link, request) == -1
+  if (link_send (link, request, call) == -1
       || link_receive (link, reply, 0, call->deadline_ns, call->cancel_fd)
            == -1)
     return -1;

@@ -90,7 +90,8 @@ struct request {
 };
 
 /* -1 with errno. */
-int link_send (struct link *link, const struct request *request);
+int link_send (struct link *link, const struct request *request,
+               const struct coffer_call *call);
 /* The next packet with the serial of the last request (any when `any`).  0, or
  * -1 with errno: ECANCELED, ETIMEDOUT, ECONNRESET when the init has ended. */
 int link_receive (struct link *link, struct reply *reply, int any,
@@ -124,7 +125,10 @@ int32_t box_reach (struct linux_provider *self, struct coffer_call *call,
  * process is at it until the deadline. */
 int box_folder (struct linux_provider *self, const char *id, int make,
                 int wait, int64_t deadline_ns, int *made);
+/* Writes down which process the init of a new sandbox is. */
+int box_note_init (int folder, int pidfd, pid_t pid);
 /* With the folder locked: what is left of a sandbox whose init is gone. */
+void box_clear (int folder);
 void box_remove (struct linux_provider *self, const char *id, int folder);
 /* The listening socket of a new sandbox. */
 int box_listener (int folder);

@@ -298,5 +298,5 @@ plan_send (struct making *making)
     fds[request.n_fds++] = making->mount_fds[i];
   request.more = strings.data;
   request.more_size = strings.size;
-  return link_send (&link, &request);
+  return link_send (&link, &request, making->call);
 }

@@ -27,6 +27,7 @@
 #define INIT_FDS_MAX 64
 #define INIT_EXECS_MAX 128
 #define INIT_BLOCK_MAX (8u << 20)       /* bytes of one exec's arguments */
+#define INIT_SPOOL_MAX (64u << 20)      /* kept output, of each stream */
 
 enum init_type {
   INIT_HELLO = 1,               /* init: here I am */

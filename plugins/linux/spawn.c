@@ -290,6 +290,9 @@ making_run (struct making *making)
   }
   if (code == COFFER_OK)
     code = child_spawn (making);
+  if (code == COFFER_OK && making->folder >= 0
+      && box_note_init (making->folder, making->pidfd, making->pid) == -1)
+    code = coffer_fail_errno (call, errno, "the sandbox's folder");
   if (code == COFFER_OK)
     code = cgroup_take (making);
   if (code == COFFER_OK && making->spec->ttl_ms != 0)
@@ -391,10 +394,7 @@ folder_take (struct making *making, int *exists)
   code = existing_emit (making, exists);
   if (code == COFFER_OK && !*exists) {
     /* Left by one that is gone: cleared, and made anew. */
-    cgroup_remove (making->folder);
-    unlinkat (making->folder, "cgroup", 0);
-    unlinkat (making->folder, "metadata", 0);
-    unlinkat (making->folder, "init.sock", 0);
+    box_clear (making->folder);
     box_forget (making->self, making->id);
   }
   return code;

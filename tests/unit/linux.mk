@@ -10,10 +10,13 @@ UNIT_TESTS += %D%/test-linux-attack %D%/test-linux-confined \
   %D%/test-linux-filter %D%/test-linux-life
 
 # What runs inside: no sanitizer, which could not work there.
-check_PROGRAMS += %D%/linux-payload
+check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
 %C%_linux_payload_SOURCES = %D%/linux-payload.c
 %C%_linux_payload_CPPFLAGS =
 %C%_linux_payload_CFLAGS = -std=gnu11 $(WARN)
+%C%_linux_hostile_SOURCES = %D%/linux-hostile.c
+%C%_linux_hostile_CPPFLAGS = -I$(top_srcdir)/plugins/linux
+%C%_linux_hostile_CFLAGS = -std=gnu11 $(WARN)
 
 %C%_test_linux_attack_SOURCES = %D%/test-linux-attack.c $(LINUX_UNIT_HOST)
 %C%_test_linux_attack_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)

@@ -10,7 +10,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <coffer/fd.h>
@@ -154,6 +156,214 @@ test_an_init_that_cannot_wait_ends (void **state)
   }
 }
 
+/* ---- an init that was taken over ---------------------------------------- */
+
+/* Made by another process, which is gone: nothing is known of it but what the
+ * runtime folder says. */
+static void
+create_elsewhere (struct linux_host *where, const char *id,
+                  const char *hostile)
+{
+  const char *env[] = { hostile, NULL };
+  struct coffer_sandbox_spec spec = lasting;
+  static struct linux_host maker;
+  int status = 0;
+  pid_t pid;
+
+  spec.env = env;
+  pid = fork ();
+  if (pid == 0) {
+    maker = *where;
+    _exit (host_create (&maker, id, &spec) == COFFER_OK ? 0 : 1);
+  }
+  assert_int_equal (waitpid (pid, &status, 0), pid);
+  assert_int_equal (status, 0);
+}
+
+static int
+hostile_open (void)
+{
+  const char *build = getenv ("COFFER_BUILD");
+  char path[4096];
+  int fd;
+
+  snprintf (path, sizeof path, "%s/tests/unit/linux-hostile",
+            build ? build : ".");
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  assert_true (fd >= 0);
+  return fd;
+}
+
+static void
+hostile_begin (struct linux_host *hostile, const char *variable)
+{
+  const char *env[] = { variable, NULL };
+  struct coffer_sandbox_spec spec = lasting;
+  int init = hostile_open ();
+
+  linux_host_open_with (hostile, init);
+  close (init);
+  spec.env = env;
+  if (host_create (hostile, "taken", &spec) != COFFER_OK)
+    fail_msg ("%s", hostile->error);
+}
+
+static void
+hostile_end (struct linux_host *hostile)
+{
+  assert_int_equal (host_kill (hostile, "taken"), COFFER_OK);
+  linux_host_close (hostile);
+}
+
+/* Every call ends at its deadline, whatever the init sends or does not read. */
+static void
+test_deadlines_hold_against_the_init (void **state)
+{
+  static const char *const modes[] = { "HOSTILE=flood", "HOSTILE=deaf" };
+  static struct linux_host hostile;
+  int64_t begun;
+  size_t i;
+  int k;
+
+  (void) state;
+  for (i = 0; i < 2; i++) {
+    hostile_begin (&hostile, modes[i]);
+    for (k = 0; k < 3; k++) {
+      begun = coffer_now_ns ();
+      assert_int_not_equal (hostile.ops->sandbox_info (
+                              host_call (&hostile, 100), hostile.self,
+                              "taken", NULL),
+                            COFFER_OK);
+      assert_true (coffer_now_ns () - begun < 3 * SECOND);
+    }
+    hostile_end (&hostile);
+  }
+}
+
+/* A deaf one takes what its socket can hold; then sending waits, too. */
+static void
+test_sending_has_a_deadline (void **state)
+{
+  const char *env[] = { NULL, NULL }, *argv[] = { "true", NULL };
+  static struct linux_host hostile;
+  static char big[40000];
+  int64_t begun = coffer_now_ns ();
+  int i;
+
+  (void) state;
+  memset (big, 'x', sizeof big - 1);
+  memcpy (big, "BIG=", 4);
+  env[0] = big;
+  hostile_begin (&hostile, "HOSTILE=deaf");
+  for (i = 0; i < 20; i++)
+    assert_int_equal (hostile.ops->exec_start (
+                        host_call (&hostile, 20), hostile.self, "taken",
+                        argv, env, NULL, -1, -1, -1, NULL),
+                      COFFER_TIMEOUT);
+  assert_true (coffer_now_ns () - begun < 10 * SECOND);
+  hostile_end (&hostile);
+}
+
+static void
+test_what_an_init_hands_out_is_checked (void **state)
+{
+  static struct linux_host hostile;
+  int out = open ("/dev/null", O_WRONLY | O_CLOEXEC), ends[2];
+
+  (void) state;
+  hostile_begin (&hostile, "HOSTILE=list");
+  assert_int_equal (hostile.ops->exec_list (host_call (&hostile, 5000),
+                                            hostile.self, "taken", NULL),
+                    COFFER_INTERNAL);
+  hostile_end (&hostile);
+  hostile_begin (&hostile, "HOSTILE=root");
+  assert_int_equal (pipe2 (ends, O_CLOEXEC), 0);
+  if (geteuid () == 0)          /* whose capabilities would go along */
+    assert_int_equal (hostile.ops->file_read (host_call (&hostile, 5000),
+                                              hostile.self, "taken",
+                                              "/bin/env", ends[1], NULL),
+                      COFFER_INTERNAL);
+  close (ends[0]);
+  close (ends[1]);
+  hostile_end (&hostile);
+  hostile_begin (&hostile, "HOSTILE=pipe");
+  assert_int_equal (hostile.ops->exec_attach (host_call (&hostile, 5000),
+                                              hostile.self, "taken", "e1",
+                                              out, -1, NULL),
+                    COFFER_INTERNAL);
+  hostile_end (&hostile);
+  hostile_begin (&hostile, "HOSTILE=boast");
+  assert_int_equal (hostile.ops->exec_attach (host_call (&hostile, 5000),
+                                              hostile.self, "taken", "e1",
+                                              out, -1, NULL),
+                    COFFER_INTERNAL);
+  hostile_end (&hostile);
+  close (out);
+}
+
+/* What is killed is the process that was made first, whoever listens: its
+ * number is the parent's of the one that does. */
+static void
+test_kill_ends_the_first_process (void **state)
+{
+  struct sockaddr_un address = { .sun_family = AF_UNIX };
+  struct ucred peer = { 0 };
+  socklen_t size = sizeof peer;
+  static struct linux_host hostile;
+  int init = hostile_open (), fd, parent = 0, pidfd;
+  char path[64], line[512] = "";
+
+  (void) state;
+  linux_host_open_with (&hostile, init);
+  close (init);
+  create_elsewhere (&hostile, "posed", "HOSTILE=listen");
+  snprintf (address.sun_path, sizeof address.sun_path, "%s/posed/init.sock",
+            hostile.runtime_path);
+  fd = socket (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  assert_int_equal (connect (fd, (struct sockaddr *) &address,
+                             sizeof address),
+                    0);
+  assert_int_equal (getsockopt (fd, SOL_SOCKET, SO_PEERCRED, &peer, &size),
+                    0);
+  close (fd);
+  snprintf (path, sizeof path, "/proc/%d/stat", (int) peer.pid);
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  assert_true (read (fd, line, sizeof line - 1) > 0);
+  close (fd);
+  assert_int_equal (sscanf (strrchr (line, ')'), ") %*c %d", &parent), 1);
+  pidfd = (int) syscall (SYS_pidfd_open, parent, 0);
+  assert_true (pidfd >= 0);
+  assert_int_equal (host_kill (&hostile, "posed"), COFFER_OK);
+  assert_int_equal (coffer_wait_fd (pidfd, POLLIN, coffer_now_ns (), -1), 1);
+  close (pidfd);
+  linux_host_close (&hostile);
+}
+
+/* A stopped init accepts nobody, however many have come: nobody waits beyond
+ * the deadline, and killing works. */
+static void
+test_a_stopped_init_holds_nobody_up (void **state)
+{
+  int64_t begun;
+  int i;
+
+  (void) state;
+  create_elsewhere (&host, "asleep", "A=b");
+  assert_int_equal (host.ops->sandbox_info (host_call (&host, 5000),
+                                            host.self, "asleep", NULL),
+                    COFFER_OK);
+  assert_true (host.pid > 1);
+  assert_int_equal (kill (host.pid, SIGSTOP), 0);
+  begun = coffer_now_ns ();
+  for (i = 0; i < 25; i++)
+    assert_int_not_equal (host.ops->sandbox_info (host_call (&host, 20),
+                                                  host.self, "asleep", NULL),
+                          COFFER_OK);
+  assert_int_equal (host_kill (&host, "asleep"), COFFER_OK);
+  assert_true (coffer_now_ns () - begun < 6 * SECOND);
+  assert_int_equal (faccessat (host.runtime, "asleep", F_OK, 0), -1);
+}
+
 static int
 set_up (void **state)
 {
@@ -177,6 +387,11 @@ main (void)
     cmocka_unit_test (test_timeouts_hold_without_the_monitor),
     cmocka_unit_test (test_a_stopped_monitor_goes_on),
     cmocka_unit_test (test_an_init_that_cannot_wait_ends),
+    cmocka_unit_test (test_deadlines_hold_against_the_init),
+    cmocka_unit_test (test_sending_has_a_deadline),
+    cmocka_unit_test (test_what_an_init_hands_out_is_checked),
+    cmocka_unit_test (test_kill_ends_the_first_process),
+    cmocka_unit_test (test_a_stopped_init_holds_nobody_up),
   };
 
   if (!host_can ()) {

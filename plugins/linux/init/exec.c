@@ -22,7 +22,6 @@
 #define TIOCSWINSZ_ 0x5414
 #define WATCH_NS 2000000000     /* that a monitor may be late */
 #define SPOOL_CAP 1048576
-#define SPOOL_CAP_MAX 67108864
 
 struct command commands[INIT_EXECS_MAX];
 static uint32_t last_id;
@@ -309,7 +308,7 @@ command_start (struct command *command, struct start *start,
     command->exit.flags |= EXIT_BACKGROUND;
   return monitored_start (command, start,
                           (body->flags & EXEC_BACKGROUND) != 0,
-                          cap < SPOOL_CAP_MAX ? cap : SPOOL_CAP_MAX);
+                          cap < INIT_SPOOL_MAX ? cap : INIT_SPOOL_MAX);
 }
 
 int
