@@ -18,8 +18,8 @@ _coffer () {
   done
   common=(
     '--json[print JSON on stdout, errors included]'
-    '--provider[the provider to use, instead of COFFER_PROVIDER or the configuration]:ID: '
-    '--host[the daemon to ask, instead of none]:unix\:PATH: '
+    '--provider[use this provider, not the configured one]:ID: '
+    '--host[ask a daemon; this version has none, and refuses]:unix\:PATH: '
     '--yes[ask nothing  every question is answered with yes]'
     '--verbose[say on stderr what is done]'
     '--color[auto, always or never]:WHEN:(auto always never)'
@@ -32,8 +32,8 @@ _coffer () {
     sandbox) own=('1:group:(sandbox)' '2:command:(create connect list info extend kill prune exec shell upload download ls)') ;;
     provider) own=('1:group:(provider)' '2:command:(list info doctor verify)') ;;
     'run') own=(
-      '--workspace[show DIR at /workspace, read-only unless  rw is added]:DIR[\:rw]:_files -/'
-      '-w[show DIR at /workspace, read-only unless  rw is added]:DIR[\:rw]:_files -/'
+      '--workspace[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'
+      '-w[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'
       '*--volume[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
       '*-v[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
       '--profile[take the defaults of this profile]:NAME: '
@@ -43,21 +43,21 @@ _coffer () {
       '--cpus[processors'\'' worth of time, such as 1.5]:NUMBER: '
       '--pids[processes and threads at once]:NUMBER: '
       '--disk[bytes that /workspace and /tmp may hold]:SIZE: '
-      '*--accept[do without this protection where the provider lacks it]:CAPABILITY: '
-      '*--env[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
-      '*-e[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
-      '*--env-file[set variables from lines NAME=VALUE; --env goes over them]:FILE:_files'
+      '*--accept[go on where the provider lacks this protection]:CAPABILITY: '
+      '*--env[set a variable; NAME alone takes its value here]:NAME[=VALUE]: '
+      '*-e[set a variable; NAME alone takes its value here]:NAME[=VALUE]: '
+      '*--env-file[set variables from lines NAME=VALUE; --env wins]:FILE:_files'
       '--workdir[start in this folder inside]:DIR:_files -/'
       '--user[be this user inside]:NAME: '
-      '--timeout[kill the command and all that it started after TIME (30s)]:TIME: '
+      '--timeout[kill it and all it started after TIME, like 30s]:TIME: '
       '--interactive[give standard input to the command]'
       '-i[give standard input to the command]'
       '--tty[run the command on a terminal]'
       '-t[run the command on a terminal]'
       '*:argument:_files') ;;
     'sandbox create') own=(
-      '--workspace[show DIR at /workspace, read-only unless  rw is added]:DIR[\:rw]:_files -/'
-      '-w[show DIR at /workspace, read-only unless  rw is added]:DIR[\:rw]:_files -/'
+      '--workspace[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'
+      '-w[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'
       '*--volume[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
       '*-v[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
       '--profile[take the defaults of this profile]:NAME: '
@@ -67,17 +67,17 @@ _coffer () {
       '--cpus[processors'\'' worth of time, such as 1.5]:NUMBER: '
       '--pids[processes and threads at once]:NUMBER: '
       '--disk[bytes that /workspace and /tmp may hold]:SIZE: '
-      '*--accept[do without this protection where the provider lacks it]:CAPABILITY: '
-      '*--env[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
-      '*-e[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
-      '*--env-file[set variables from lines NAME=VALUE; --env goes over them]:FILE:_files'
+      '*--accept[go on where the provider lacks this protection]:CAPABILITY: '
+      '*--env[set a variable; NAME alone takes its value here]:NAME[=VALUE]: '
+      '*-e[set a variable; NAME alone takes its value here]:NAME[=VALUE]: '
+      '*--env-file[set variables from lines NAME=VALUE; --env wins]:FILE:_files'
       '--workdir[start in this folder inside]:DIR:_files -/'
       '--user[be this user inside]:NAME: '
-      '--ttl[life of the sandbox, 1h unless said]:TIME: '
+      '--ttl[life of the sandbox; 1h unless said]:TIME: '
       '--template[make the root from this template]:NAME: '
       '--image[make the root from this container image]:IMAGE: '
       '*--port[a port that will be reached]:NUMBER: '
-      '*--metadata[kept with the sandbox and shown, never interpreted]:NAME=VALUE: '
+      '*--metadata[kept with the sandbox and shown, not interpreted]:NAME=VALUE: '
       '*:argument:_files') ;;
     'sandbox connect') own=(
       '--ttl[let it live this long from now]:TIME: '
@@ -98,36 +98,36 @@ _coffer () {
       '-c[a string for /bin/sh -c, in place of ARGV]:STRING: '
       '--background[print the command'\''s id and do not wait]'
       '-d[print the command'\''s id and do not wait]'
-      '*--env[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
-      '*-e[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
-      '*--env-file[set variables from lines NAME=VALUE; --env goes over them]:FILE:_files'
+      '*--env[set a variable; NAME alone takes its value here]:NAME[=VALUE]: '
+      '*-e[set a variable; NAME alone takes its value here]:NAME[=VALUE]: '
+      '*--env-file[set variables from lines NAME=VALUE; --env wins]:FILE:_files'
       '--workdir[start in this folder inside]:DIR:_files -/'
       '--user[be this user inside]:NAME: '
-      '--timeout[kill the command and all that it started after TIME (30s)]:TIME: '
+      '--timeout[kill it and all it started after TIME, like 30s]:TIME: '
       '--interactive[give standard input to the command]'
       '-i[give standard input to the command]'
       '--tty[run the command on a terminal]'
       '-t[run the command on a terminal]'
       '*:argument:_files') ;;
     'sandbox shell') own=(
-      '*--env[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
-      '*-e[set a variable; without a value it is taken from here]:NAME[=VALUE]: '
-      '*--env-file[set variables from lines NAME=VALUE; --env goes over them]:FILE:_files'
+      '*--env[set a variable; NAME alone takes its value here]:NAME[=VALUE]: '
+      '*-e[set a variable; NAME alone takes its value here]:NAME[=VALUE]: '
+      '*--env-file[set variables from lines NAME=VALUE; --env wins]:FILE:_files'
       '--workdir[start in this folder inside]:DIR:_files -/'
       '--user[be this user inside]:NAME: '
       '*:argument:_files') ;;
     'sandbox upload') own=(
-      '--mode[permission bits inside, those of LOCAL unless said]:OCTAL: '
+      '--mode[permission bits inside; LOCAL'\''s unless said]:OCTAL: '
       '--parents[make missing folders]'
       '-p[make missing folders]'
-      '--timeout[give up after TIME (1h unless said)]:TIME: '
+      '--timeout[give up after TIME; 1h unless said]:TIME: '
       '*:argument:_files') ;;
     'sandbox download') own=(
-      '--timeout[give up after TIME (1h unless said)]:TIME: '
+      '--timeout[give up after TIME; 1h unless said]:TIME: '
       '*:argument:_files') ;;
     'sandbox ls') own=(
-      '--depth[levels of folders to go down, 1 unless said]:NUMBER: '
-      '--timeout[give up after TIME (1h unless said)]:TIME: '
+      '--depth[levels of folders to go down; 1 unless said]:NUMBER: '
+      '--timeout[give up after TIME; 1h unless said]:TIME: '
       '*:argument:_files') ;;
     'provider list') own=(
       '*:argument:_files') ;;
@@ -139,11 +139,11 @@ _coffer () {
       '*:argument:_files') ;;
     'seal') own=(
       '--output[write there instead of into the manifest]:FILE:_files'
-      '--dir[where module and files lie; else beside it]:DIR:_files -/'
+      '--dir[where the module is; beside it unless said]:DIR:_files -/'
       '*:argument:_files') ;;
     'call') own=(
-      '--timeout[give the call this long (60s)]:TIME: '
-      '--in-process[without a worker  only for shipped modules]'
+      '--timeout[give the call this long; 60s unless said]:TIME: '
+      '--in-process[without a worker; only for shipped modules]'
       '*:argument:_files') ;;
     'contract') own=(
       '--markdown[print the reference of operations and records]'

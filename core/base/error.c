@@ -141,6 +141,18 @@ error_hint (struct error **err, const char *fmt, ...)
 }
 
 void
+error_hint_id (struct error **err, const char *id)
+{
+  const struct error_info *info = err && *err ? error_lookup ((*err)->number)
+                                              : NULL;
+  const char *at = info ? strstr (info->todo, "ID") : NULL;
+
+  if (at)
+    error_hint (err, "%.*s%s%s", (int) (at - info->todo), info->todo, id,
+                at + strlen ("ID"));
+}
+
+void
 error_detail (struct error **err, const char *key, json_t *take_value)
 {
   if (!err || !*err || *err == &no_memory) {

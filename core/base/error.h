@@ -67,6 +67,9 @@ int error_wrap (struct error **err, const char *fmt, ...)
 void error_hint (struct error **err, const char *fmt, ...)
   __attribute__ ((format (printf, 2, 3)));
 
+/* Sets the hint to the table's, with `id` where it says ID. */
+void error_hint_id (struct error **err, const char *id);
+
 /* Adds KEY to the details; takes the value. */
 void error_detail (struct error **err, const char *key, json_t *take_value);
 

@@ -152,8 +152,8 @@ call_run (struct cli *cli, struct error **err)
 }
 
 static const struct cli_option call_options[] = {
-  { "timeout", 0, "TIME", 0, "give the call this long (60s)" },
-  { "in-process", 0, NULL, 0, "without a worker: only for shipped modules" },
+  { "timeout", 0, "TIME", 0, "give the call this long; 60s unless said" },
+  { "in-process", 0, NULL, 0, "without a worker; only for shipped modules" },
   { NULL }
 };
 

@@ -87,6 +87,30 @@ prepare (struct run *run, struct error **err)
   return 0;
 }
 
+/* ---- after: the next step ----------------------------------------------- */
+
+/* Why it may have failed and what to do, or NULL. */
+static char *
+end_hint (const struct run *run, int status)
+{
+  const struct exec_result *result = &run->result;
+  const char *const *argv = run->command->argv;
+  auto_free char *outside = NULL;
+  char *hint;
+
+  if (status == 0 || result->timed_out)
+    return NULL;
+  if (result->failure && result->failure_errno == ENOENT)
+    outside = hint_program (argv[0]);
+  if (outside)
+    return text_printf ("%s is here at %s, but there is no %s on PATH inside; "
+                        "-v shows a folder inside", argv[0], outside, argv[0]);
+  hint = hint_argument (argv, run->command->shown);
+  if (!hint && result->failure)
+    hint = strdup (error_lookup (E_EXEC_START)->todo);
+  return hint;
+}
+
 /* ---- after: for people -------------------------------------------------- */
 
 /* Under a line of ours as under every error, alone with our name. */
@@ -99,23 +123,6 @@ say_hint (const struct run *run, const char *text)
     output_note ("hint: %s", text);
   else if (escaped)
     fprintf (stderr, "  hint: %s\n", escaped);
-}
-
-static void
-say_failure (const struct run *run)
-{
-  const struct exec_result *result = &run->result;
-  const char *program = run->command->argv[0];
-  auto_free char *outside = NULL, *hint = NULL;
-
-  output_note ("E%d: %s: %s", E_EXEC_START, program, result->failure);
-  if (result->failure_errno == ENOENT)
-    outside = hint_program (program);
-  if (outside)
-    hint = text_printf ("%s is here at %s, but there is no %s on PATH inside; "
-                        "-v shows a folder inside", program, outside, program);
-  if (hint)
-    say_hint (run, hint);
 }
 
 static void
@@ -141,15 +148,15 @@ say_end (const struct run *run, int status)
   auto_free char *after = NULL, *hint = NULL;
 
   if (result->failure)
-    say_failure (run);
+    output_note ("E%d: %s: %s", E_EXEC_START, run->command->argv[0],
+                 result->failure);
   if (result->timed_out) {
     after = text_format_duration (run->request.timeout_ms);
     output_note ("E%d: timed out after %s; it and all that it started were "
                  "killed", E_EXEC_TIMEOUT, after ? after : "its timeout");
   }
   say_limits (result);
-  if (status != 0 && !result->timed_out)
-    hint = hint_argument (run->command->argv, run->command->shown);
+  hint = end_hint (run, status);
   if (hint)
     say_hint (run, hint);
 }
@@ -190,8 +197,7 @@ report_json (struct run *run, int status, struct error **err)
 {
   json_t *report = run->command->report ? steal (run->command->report)
                                         : json_object ();
-  auto_free char *hint = status
-    ? hint_argument (run->command->argv, run->command->shown) : NULL;
+  auto_free char *hint = end_hint (run, status);
 
   json_object_set_new (report, "sandbox",
                        json_string (run->command->sandbox));

@@ -150,7 +150,7 @@ help_run (struct cli *cli, struct error **err)
     if (!command && cli_is_group (words))
       group = words;
     if (!command && !group)
-      return error_set (err, E_USAGE, 0, "no command is called %s", words);
+      return error_set (err, E_USAGE, 0, "unknown command %s", words);
   }
   text = cli_help_text (command, group);
   if (!text)

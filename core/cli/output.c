@@ -139,16 +139,14 @@ output_shown (const json_t *value)
 static void
 print_error_line (const struct cli *cli, const struct error *err)
 {
-  const struct error_info *info = error_lookup (err->number);
-  const char *hint = err->hint ? err->hint : info ? info->todo : NULL;
-  const char *message = err->message ? err->message : "out of memory";
+  const char *hint = error_next_step (err);
   char code[16];
 
   snprintf (code, sizeof code, "E%d", err->number);
   fputs ("coffer: ", stderr);
   output_styled (cli, stderr, STYLE_RED, code);
   fputs (": ", stderr);
-  output_styled (cli, stderr, STYLE_PLAIN, message);
+  output_styled (cli, stderr, STYLE_PLAIN, error_message (err));
   fputc ('\n', stderr);
   if (hint) {
     fputs ("  hint: ", stderr);

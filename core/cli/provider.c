@@ -212,17 +212,16 @@ verify_run (struct cli *cli, struct error **err)
 /* -- rows ------------------------------------------------------------------ */
 
 const struct cli_command provider_commands[] = {
-  { "provider list", "",
-    "list the providers, shipped and installed, with their state", NULL, 0, 0,
-    -1, 0, list_run },
+  { "provider list", "", "list the providers with their state and trust", NULL,
+    0, 0, -1, 0, list_run },
   { "provider info", "[ID]",
-    "show what a provider says of itself and how it is configured", NULL, 0, 1,
-    -1, 0, provider_info_run },
+    "show a provider's manifest and how it is configured", NULL, 0, 1, -1,
+    0, provider_info_run },
   { "provider doctor", "[ID]",
-    "check a provider on this machine, step by step, and say what is missing",
+    "check a provider on this machine and say what is missing",
     NULL, 0, 1, -1, 0, provider_doctor_run },
   { "provider verify", "[ID]",
-    "hash modules and files again and compare them with the manifests", NULL,
-    0, 1, -1, 0, verify_run },
+    "compare modules and files with their sealed hashes", NULL, 0, 1, -1,
+    0, verify_run },
   { NULL }
 };

@@ -273,6 +273,41 @@ add_file_row (struct output_table *table, const json_t *item)
 }
 
 static int
+compare_paths (const void *a, const void *b)
+{
+  json_t *const *x = a, *const *y = b;
+  const char *left = json_string_value (json_object_get (*x, "path"));
+  const char *right = json_string_value (json_object_get (*y, "path"));
+
+  /* A path that is not UTF-8 is an object: those come first. */
+  if (!left || !right)
+    return !right - !left;
+  return strcmp (left, right);
+}
+
+/* A folder's own order is nobody's. */
+static json_t *
+sort_by_path (json_t *take_list)
+{
+  auto_json json_t *list = take_list;
+  size_t i, n = json_array_size (list);
+  auto_free json_t **items = calloc (n ? n : 1, sizeof *items);
+  json_t *sorted = json_array ();
+
+  for (i = 0; items && i < n; i++)
+    items[i] = json_array_get (list, i);
+  if (items)
+    qsort (items, n, sizeof *items, compare_paths);
+  for (i = 0; items && i < n; i++)
+    if (json_array_append (sorted, items[i]) < 0)
+      break;
+  if (i == n && items)
+    return sorted;
+  json_decref (sorted);
+  return NULL;
+}
+
+static int
 ls_run (struct cli *cli, struct error **err)
 {
   static const char *const heads[] = { "MODE", "SIZE", "MODIFIED", "NAME" };
@@ -290,6 +325,9 @@ ls_run (struct cli *cli, struct error **err)
                      &copy.call, &list, err) < 0)
     return -1;
   output_progress_end (&copy.progress);
+  list = sort_by_path (steal (list));
+  if (!list)
+    return error_set (err, E_NO_MEMORY, 0, "listing");
   if (cli->json)
     return output_json (steal (list), err);
   table = output_table_new (4, heads);
@@ -301,18 +339,18 @@ ls_run (struct cli *cli, struct error **err)
 /* ---- the rows ----------------------------------------------------------- */
 
 #define COPY_OPTIONS                                                          \
-  { "timeout", 0, "TIME", 0, "give up after TIME (1h unless said)" }
+  { "timeout", 0, "TIME", 0, "give up after TIME; 1h unless said" }
 
 static const struct cli_option upload_options[] = {
   { "mode", 0, "OCTAL", 0,
-    "permission bits inside, those of LOCAL unless said" },
+    "permission bits inside; LOCAL's unless said" },
   { "parents", 'p', NULL, 0, "make missing folders" },
   COPY_OPTIONS,
   { NULL }
 };
 static const struct cli_option download_options[] = { COPY_OPTIONS, { NULL } };
 static const struct cli_option ls_options[] = {
-  { "depth", 0, "NUMBER", 0, "levels of folders to go down, 1 unless said" },
+  { "depth", 0, "NUMBER", 0, "levels of folders to go down; 1 unless said" },
   COPY_OPTIONS,
   { NULL }
 };

@@ -125,9 +125,12 @@ connect_run (struct cli *cli, struct error **err)
       || sandbox_info (host, id, &call, &info, err) < 0)
     return -1;
   state = json_string_value (json_object_get (info, "state"));
-  if (!state || strcmp (state, "running"))
-    return error_set (err, E_SANDBOX_STATE, 0, "%s is %s, not running", id,
-                      state ? state : "in no known state");
+  if (!state || strcmp (state, "running")) {
+    error_set (err, E_SANDBOX_STATE, 0, "%s is %s, not running", id,
+               state ? state : "in no known state");
+    error_hint_id (err, id);
+    return -1;
+  }
   if (ttl) {
     json_decref (steal (info));
     if (sandbox_extend (host, id, ttl, &call, &info, err) < 0)
@@ -231,6 +234,22 @@ kill_one (struct cli *cli, struct host *host, const char *id,
   return output_finish (err);
 }
 
+/* One that cannot be killed does not save the others: its error is printed,
+ * or left in `err` when it is the first. */
+static int
+kill_next (struct cli *cli, struct host *host, const char *id,
+           struct error **err)
+{
+  auto_error struct error *error = NULL;
+
+  if (!id || kill_one (cli, host, id, &error) == 0)
+    return 0;
+  if (!*err)
+    return error_move (err, steal (error));
+  output_error (cli, error);
+  return -1;
+}
+
 /* Ids of all sandboxes, after asking. */
 static int
 all_ids (struct cli *cli, struct host *host, json_t **list,
@@ -255,24 +274,20 @@ kill_run (struct cli *cli, struct error **err)
   struct host *host;
   json_t *item;
   size_t i;
-  int n;
+  int n, r = 0;
 
   if (!cli->n_args && !cli_flag (cli, "all"))
     return error_set (err, E_USAGE, 0, "coffer sandbox kill needs an ID");
   if (session_host (cli, 0, &host, err) < 0)
     return -1;
-  for (n = 0; n < cli->n_args; n++)
-    if (kill_one (cli, host, cli->args[n], err) < 0)
-      return -1;
   if (cli_flag (cli, "all") && all_ids (cli, host, &list, err) < 0)
     return -1;
-  json_array_foreach (list, i, item) {
-    const char *id = json_string_value (json_object_get (item, "id"));
-
-    if (id && kill_one (cli, host, id, err) < 0)
-      return -1;
-  }
-  return 0;
+  for (n = 0; n < cli->n_args; n++)
+    r |= kill_next (cli, host, cli->args[n], err);
+  json_array_foreach (list, i, item)
+    r |= kill_next (cli, host,
+                    json_string_value (json_object_get (item, "id")), err);
+  return r;
 }
 
 /* ---- prune -------------------------------------------------------------- */
@@ -317,12 +332,12 @@ prune_run (struct cli *cli, struct error **err)
 static const struct cli_option create_options[] = {
   SPEC_OPTIONS,
   COMMAND_OPTIONS,
-  { "ttl", 0, "TIME", 0, "life of the sandbox, 1h unless said" },
+  { "ttl", 0, "TIME", 0, "life of the sandbox; 1h unless said" },
   { "template", 0, "NAME", 0, "make the root from this template" },
   { "image", 0, "IMAGE", 0, "make the root from this container image" },
   { "port", 0, "NUMBER", OPTION_REPEATED, "a port that will be reached" },
   { "metadata", 0, "NAME=VALUE", OPTION_REPEATED,
-    "kept with the sandbox and shown, never interpreted" },
+    "kept with the sandbox and shown, not interpreted" },
   { NULL }
 };
 
@@ -345,7 +360,7 @@ const struct cli_command sandbox_commands[] = {
     0, info_run },
   { "sandbox extend", "ID TIME", "let a sandbox live TIME from now", NULL, 2,
     2, -1, 0, extend_run },
-  { "sandbox kill", "ID…", "end sandboxes and all that runs in them",
+  { "sandbox kill", "ID… | --all", "end sandboxes and all that runs in them",
     kill_options, 0, -1, -1, 0, kill_run },
   { "sandbox prune", "", "clear away what has expired or is gone", NULL, 0, 0,
     -1, 0, prune_run },

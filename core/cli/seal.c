@@ -40,13 +40,12 @@ seal_run (struct cli *cli, struct error **err)
 
 static const struct cli_option seal_options[] = {
   { "output", 0, "FILE", 0, "write there instead of into the manifest" },
-  { "dir", 0, "DIR", 0, "where module and files lie; else beside it" },
+  { "dir", 0, "DIR", 0, "where the module is; beside it unless said" },
   { NULL }
 };
 
 const struct cli_command seal_commands[] = {
-  { "seal", "MANIFEST",
-    "check a provider's module and write its hashes into the manifest",
+  { "seal", "MANIFEST", "write a module's hashes into its manifest",
     seal_options, 1, 1, -1, 0, seal_run },
   { NULL }
 };

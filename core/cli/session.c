@@ -65,12 +65,10 @@ void
 session_warn (const struct cli *cli, const struct sandbox_record *record,
               const json_t *applied)
 {
-  if (record->provider && !strcmp (record->provider, "host")) {
+  if (record->provider && !strcmp (record->provider, "host"))
     output_note ("warning: provider host is not a sandbox: the command runs "
-                 "as you, with all that you may do");
-    if (geteuid () == 0)
-      output_note ("warning: and you are root");
-  }
+                 "as you%s, with all that you may do",
+                 geteuid () == 0 ? ", and you are root" : "");
   if (!cli->json)
     warn_not_applied (applied);
 }

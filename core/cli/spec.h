@@ -13,7 +13,7 @@
 /* Rows of option tables. */
 #define SPEC_OPTIONS                                                          \
   { "workspace", 'w', "DIR[:rw]", 0,                                          \
-    "show DIR at /workspace, read-only unless :rw is added" },                \
+    "show DIR at /workspace; :rw lets it be written" },                        \
   { "volume", 'v', "SRC:DST[:ro]", OPTION_REPEATED,                           \
     "show SRC at DST, writable unless :ro is added" },                        \
   { "profile", 0, "NAME", 0, "take the defaults of this profile" },           \
@@ -25,19 +25,19 @@
   { "pids", 0, "NUMBER", 0, "processes and threads at once" },                \
   { "disk", 0, "SIZE", 0, "bytes that /workspace and /tmp may hold" },        \
   { "accept", 0, "CAPABILITY", OPTION_REPEATED,                               \
-    "do without this protection where the provider lacks it" }
+    "go on where the provider lacks this protection" }
 
 #define COMMAND_OPTIONS                                                       \
   { "env", 'e', "NAME[=VALUE]", OPTION_REPEATED,                              \
-    "set a variable; without a value it is taken from here" },                \
+    "set a variable; NAME alone takes its value here" },                      \
   { "env-file", 0, "FILE", OPTION_REPEATED,                                   \
-    "set variables from lines NAME=VALUE; --env goes over them" },            \
+    "set variables from lines NAME=VALUE; --env wins" },                      \
   { "workdir", 0, "DIR", 0, "start in this folder inside" },                  \
   { "user", 0, "NAME", 0, "be this user inside" }
 
 #define STREAM_OPTIONS                                                        \
   { "timeout", 0, "TIME", 0,                                                  \
-    "kill the command and all that it started after TIME (30s)" },            \
+    "kill it and all it started after TIME, like 30s" },                      \
   { "interactive", 'i', NULL, 0, "give standard input to the command" },      \
   { "tty", 't', NULL, 0, "run the command on a terminal" }
 

@@ -149,6 +149,7 @@ provider_invoke (struct provider *provider, uint32_t id,
   if (*op->capability && !provider_claims (provider, op->capability)) {
     error_set (err, E_CAPABILITY, 0, "%s does not have %s (%s)",
                provider->manifest->id, op->capability, op->name);
+    error_hint_id (err, provider->manifest->id);
     error_detail (err, "provider", json_string (provider->manifest->id));
     error_detail (err, "capability", json_string (op->capability));
     return -1;

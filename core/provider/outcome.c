@@ -175,6 +175,8 @@ outcome_error (struct outcome *outcome, const struct manifest *manifest,
                : info ? info->meaning : "failed");
     if (!error)
       return error_set (err, E_NO_MEMORY, 0, "out of memory");
+    if (info && strstr (info->todo, "provider"))
+      error_hint_id (&error, manifest->id);
     error->retryable = public_retryable (outcome);
     error_detail (&error, "code", json_string (code ? code : "INTERNAL"));
   }

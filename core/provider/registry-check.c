@@ -98,8 +98,9 @@ check_integrity (const struct registry_entry *entry, json_t *checks)
     add_failed (checks, "integrity", error);
     return -1;
   }
-  detail = text_printf ("%s (sha256 %.12s…) and %zu files are as sealed",
-                        module->file, module->sha256, m->n_files);
+  detail = text_printf ("%s (sha256 %.12s…) and %zu file%s are as sealed",
+                        module->file, module->sha256, m->n_files,
+                        m->n_files == 1 ? "" : "s");
   add_passed (checks, "integrity", detail ? detail : "as sealed");
   return coffer_fd_steal (&fd);
 }

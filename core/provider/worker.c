@@ -306,6 +306,7 @@ wait_back_off (struct provider *provider, const struct invoke *invoke,
     error_set (err, E_PROVIDER_BREAKER, 0,
                "%s: its worker died too often and rests for a while",
                provider->manifest->id);
+    error_hint_id (err, provider->manifest->id);
     pthread_mutex_lock (&worker->lock);
     if (worker->last_end)
       error_detail (err, "last", json_string (worker->last_end));

@@ -28,11 +28,21 @@ static int
 fail_claim (const struct provider *provider, const char *capability,
             const char *why, struct error **err)
 {
-  error_set (err, E_CAPABILITY, 0, "provider %s does not claim %s, %s",
-             provider_id (provider), capability, why);
+  error_set (err, E_CAPABILITY, 0, "provider %s does not claim %s%s%s",
+             provider_id (provider), capability, why ? ", " : "",
+             why ? why : "");
+  error_hint_id (err, provider_id (provider));
   error_detail (err, "provider", json_string (provider_id (provider)));
   error_detail (err, "capability", json_string (capability));
   return -1;
+}
+
+int
+claim_require (const struct provider *provider, const char *capability,
+               struct error **err)
+{
+  return provider_claims (provider, capability)
+           ? 0 : fail_claim (provider, capability, NULL, err);
 }
 
 /* A folder may be shown by binding or by copying. */

@@ -152,9 +152,8 @@ check_claims (const struct exec_run *run, struct error **err)
 
   for (i = 0; i < sizeof table / sizeof table[0]; i++)
     if (table[i].is_asked
-        && !provider_claims (run->provider, table[i].capability))
-      return error_set (err, E_CAPABILITY, 0, "provider %s does not claim %s",
-                        run->record->provider, table[i].capability);
+        && claim_require (run->provider, table[i].capability, err) < 0)
+      return -1;
   if (run->streams->tty && run->request->background)
     return error_set (err, E_INVALID, 0,
                       "a command in the background has no terminal");

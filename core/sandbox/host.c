@@ -298,7 +298,7 @@ host_find (struct host *host, const char *id, struct sandbox_record **out,
   struct live **live;
 
   if (!sandbox_id_valid (id))
-    return error_set (err, E_UNKNOWN_SANDBOX, 0, "no sandbox has such an id");
+    return error_set (err, E_UNKNOWN_SANDBOX, 0, "no sandbox %s", id);
   pthread_mutex_lock (&host->lock);
   live = live_find_locked (host, id);
   if (live)

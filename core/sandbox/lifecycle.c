@@ -89,9 +89,8 @@ sandbox_extend (struct host *host, const char *id, uint64_t ttl_ms,
                       (unsigned long long) ttl_ms);
   if (host_reach (host, id, &record, &provider, err) < 0)
     return -1;
-  if (!provider_claims (provider, "ttl"))
-    return error_set (err, E_CAPABILITY, 0,
-                      "provider %s does not claim ttl", record->provider);
+  if (claim_require (provider, "ttl", err) < 0)
+    return -1;
   if (INVOKE (provider, &inner, err, sandbox_extend, .sandbox = id,
               .ttl_ms = ttl_ms) < 0)
     return -1;

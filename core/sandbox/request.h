@@ -35,6 +35,10 @@ int request_check_user (const char *user, const char *field,
  * are not claimed likewise, unless accepted by name by the caller, in
  * `operator_accepts`, or by choosing a provider whose isolation is `none`.
  * Words of defaults that will not hold are added to not_applied. */
+/* An operation that needs a capability: 0, or E_CAPABILITY. */
+int claim_require (const struct provider *provider, const char *capability,
+                   struct error **err);
+
 int request_check_claims (const struct sandbox_request *request,
                           const struct provider *provider,
                           char *const *operator_accepts,

@@ -280,9 +280,8 @@ files_reach (struct host *host, const char *id, const char *path,
   if (check_path (path, err) < 0
       || host_reach (host, id, record, provider, err) < 0)
     return -1;
-  if (!provider_claims (*provider, "files"))
-    return error_set (err, E_CAPABILITY, 0, "provider %s does not claim files",
-                      (*record)->provider);
+  if (claim_require (*provider, "files", err) < 0)
+    return -1;
   signals_no_sigpipe ();
   return 0;
 }

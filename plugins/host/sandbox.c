@@ -63,6 +63,7 @@ check_spec (struct coffer_call *call, const struct coffer_sandbox_spec *spec)
   } refused[] = {
     {spec->template_name != NULL, "template", "has no root but the caller's"},
     {spec->image != NULL, "image", "has no root but the caller's"},
+    {spec->profile != NULL, "profile", "confines nothing"},
     {spec->user != NULL, "user", "runs commands as the caller"},
     {spec->memory_bytes != 0, "memory", "sets no limits"},
     {spec->cpu_millis != 0, "cpus", "sets no limits"},
@@ -292,13 +293,14 @@ give_up (int folder)
                     coffer_now_ns () + INT64_C (5) * 1000000000, -1);
 }
 
+/* For whoever reads the log: `coffer` itself warns its user on each run. */
 static void
-warn (struct coffer_call *call)
+log_nature (struct coffer_call *call)
 {
   coffer_log (call, COFFER_LOG_INFO, "not a sandbox: commands run as the "
               "caller and reach all that the caller can");
   if (geteuid () == 0)
-    coffer_log (call, COFFER_LOG_WARNING, "commands run as root, without any "
+    coffer_log (call, COFFER_LOG_INFO, "commands run as root, without any "
                 "isolation");
 }
 
@@ -330,7 +332,7 @@ host_sandbox_create (struct coffer_call *call, void *self, const char *sandbox,
     code = begin (call, host, sandbox, spec, &folder);
   if (code != COFFER_OK)
     return code;
-  warn (call);
+  log_nature (call);
   if (keeper_ask (call, folder, &request, NULL, 0, &reply) < 0) {
     code = coffer_fail_errno (call, errno, "the sandbox's keeper");
     give_up (folder);

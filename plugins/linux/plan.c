@@ -45,9 +45,9 @@ spec_refuse (struct coffer_call *call, const struct coffer_sandbox_spec *spec)
   if (strv_given (spec->allow) || strv_given (spec->ports))
     return coffer_fail (call, COFFER_UNSUPPORTED,
                         "allow and ports: there is no network");
-  if (spec->profile != NULL && strcmp (spec->profile, "strict") == 0)
-    return coffer_fail (call, COFFER_UNSUPPORTED,
-                        "profile: strict is not made here");
+  if (spec->profile != NULL && strcmp (spec->profile, "general") != 0)
+    return fail_with (call, COFFER_UNSUPPORTED,
+                      "profile: only general, not %.32s", spec->profile);
   if (spec->user != NULL && strcmp (spec->user, "user") != 0
       && strcmp (spec->user, "1000") != 0)
     return coffer_fail (call, COFFER_UNSUPPORTED,

@@ -45,7 +45,8 @@ like "says at every run that it is no sandbox" "$(cat "$err")" '^coffer: warning
 rm "$COFFER_HOME/config/coffer.yaml"
 run coffer run --provider host -- sh -c 'id -u; exit 4'
 is "host by --provider runs as the caller" "$status $(cat "$out")" "4 $(id -u)"
-like "and says so too" "$(cat "$err")" 'is not a sandbox'
+is "and says so in one line, beside what is not applied" \
+  "$(grep -c 'is not a sandbox' "$err") $(wc -l <"$err")" "1 2"
 if [ "$(id -u)" -eq 0 ]; then
   like "and warns root" "$(cat "$err")" 'you are root'
 fi

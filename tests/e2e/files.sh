@@ -33,6 +33,9 @@ done
 run coffer sandbox exec "$id" -- cat "你好 世界/'q\".txt"
 same "a command inside sees it" "$out" body
 
+run coffer sandbox ls "$id" /
+is "ls is sorted" "$(awk 'NR > 1 { print $5 }' "$out")" \
+  "$(awk 'NR > 1 { print $5 }' "$out" | LC_ALL=C sort)"
 run coffer sandbox ls "$id"
 like "ls shows modes and sizes" "$(cat "$out")" '^-rw.* 65537 .* b65537$'
 is "a hostile name takes one line" "$(grep -c 'a\\nb$' "$out")" 1

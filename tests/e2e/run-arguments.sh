@@ -36,11 +36,11 @@ for name, args in cases.items ():
 # A command may be called by any name, even none.
 p = subprocess.run ([coffer, "run", "--", ""], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 print ("an empty name of a program is 127\t%s\t%s" % (
-    "yes" if b"E3001" in p.stderr and p.stderr.count (b"\n") == 1 else "no: %s" % p.stderr[:200],
+    "yes" if b"E3001" in p.stderr and p.stderr.count (b"\n") == 2 else "no: %s" % p.stderr[:200],
     0 if p.returncode == 127 else p.returncode))
 p = subprocess.run ([coffer, "run", "--", b"no\nsuch\x1b[31m\xff"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 print ("a hostile name of a program is escaped\t%s\t%s" % (
-    "yes" if b"\x1b" not in p.stderr and p.stderr.count (b"\n") == 1 else "no: %s" % p.stderr[:200],
+    "yes" if b"\x1b" not in p.stderr and p.stderr.count (b"\n") == 2 else "no: %s" % p.stderr[:200],
     0 if p.returncode == 127 else p.returncode))
 # coffer itself, called with no arguments at all.
 code = subprocess.run ([""], executable=coffer, stdout=subprocess.DEVNULL,

@@ -23,7 +23,6 @@ if pid == 0:
     fcntl.ioctl (0, termios.TIOCSWINSZ, struct.pack ("HHHH", 37, 100, 0, 0))
     os.environ["TERM"] = "xterm"
     os.execvp (argv[0], argv)
-fcntl.ioctl (fd, termios.TIOCSWINSZ, struct.pack ("HHHH", 37, 100, 0, 0))
 before = termios.tcgetattr (fd)
 seen, mark, end = b"", 0, time.monotonic () + 15
 

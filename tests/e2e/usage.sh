@@ -45,7 +45,24 @@ for c in json.load (sys.stdin)["commands"]: print (c["words"].replace (" ", "/")
   run coffer $words --help
   is "coffer $words --help: exit status" "$status" 0
   like "coffer $words --help: usage" "$(head -1 "$out")" "^usage: coffer $words"
+  cat "$out" >>"$T/helps"
 done
+is "help fits a terminal of 80 columns" "$(python3 -c '
+import sys
+for line in open (sys.argv[1], encoding="utf-8"):
+    if len (line) > 81: print (line, end="")' "$T/helps")" ""
+
+run coffer help verson
+is "help on nothing: exit status and code" "$status $(cut -d : -f 2 "$err" | head -1)" "2  E6001"
+run coffer run --profile no-such -- true
+like "a profile that is not there is refused" "$status $(head -1 "$err")" \
+  '^125 coffer: E8010: .*profile: only general, not no-such'
+like "a hint names the provider" "$(cat "$err")" "hint: .*provider info linux "
+run coffer sandbox info no/such
+like "an error names the sandbox" "$(cat "$err")" "E2009: no sandbox no/such"
+id=sb-00000000000000000000000000
+run coffer sandbox kill --provider no-such $id $id
+is "kill goes on after one that failed" "$status $(grep -c E8001 "$err")" "4 2"
 
 run coffer explain
 is "explain: every code has a line" "$(grep -c '^E[1-9]' "$out")" \

@@ -56,6 +56,22 @@ error_keeps_number_reason_and_context (void **state)
 }
 
 static void
+the_tables_hint_names_whose_it_is (void **state)
+{
+  auto_error struct error *err = NULL;
+
+  (void) state;
+  error_set (&err, E_CAPABILITY, 0, "x");
+  error_hint_id (&err, "linux");
+  assert_string_equal (error_next_step (err), "coffer provider info linux "
+                       "lists what the provider claims");
+  error_set (&err, E_USAGE, 0, "x");
+  error_hint_id (&err, "linux");
+  assert_string_equal (error_next_step (err), error_lookup (E_USAGE)->todo);
+  error_hint_id (NULL, "linux");
+}
+
+static void
 error_of_nobody_is_only_its_return (void **state)
 {
   (void) state;
@@ -233,6 +249,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (table_is_sorted_and_every_row_is_whole),
     cmocka_unit_test (error_keeps_number_reason_and_context),
+    cmocka_unit_test (the_tables_hint_names_whose_it_is),
     cmocka_unit_test (error_of_nobody_is_only_its_return),
     cmocka_unit_test (error_set_again_and_moved_frees_the_first),
     cmocka_unit_test (error_as_json_survives_bytes_that_are_not_utf8),

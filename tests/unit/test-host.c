@@ -315,7 +315,7 @@ every_option_it_cannot_honour_is_refused (void **state)
     {SPEC, .memory_bytes = 1}, {SPEC, .cpu_millis = 1}, {SPEC, .pids = 1},
     {SPEC, .disk_bytes = 1}, {SPEC, .inodes = 1}, {SPEC, .network = "none"},
     {SPEC, .network = "allow"}, {SPEC, .allow = one}, {SPEC, .ports = one},
-    {SPEC, .mounts = mounts},
+    {SPEC, .mounts = mounts}, {SPEC, .profile = "p"},
   };
   const struct coffer_exec_start_opts starts[] = {
     {.size = sizeof starts[0], .user = "0"},
