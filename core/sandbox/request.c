@@ -251,6 +251,18 @@ check_sizes (const struct sandbox_request *request, struct error **err)
   return 0;
 }
 
+/* A profile that is not there must not pass for one that asks nothing. */
+static int
+check_profile (const char *profile, struct error **err)
+{
+  if (check_word (profile, "profile", err) < 0)
+    return -1;
+  if (profile)
+    return error_set (err, E_SANDBOX_SPEC, 0,
+                      "profile: there is no profile %s on this host", profile);
+  return 0;
+}
+
 int
 request_check (const struct sandbox_request *request, struct error **err)
 {
@@ -260,7 +272,7 @@ request_check (const struct sandbox_request *request, struct error **err)
                       " and dashes");
   if (check_word (request->template_name, "template", err) < 0
       || check_word (request->image, "image", err) < 0
-      || check_word (request->profile, "profile", err) < 0
+      || check_profile (request->profile, err) < 0
       || request_check_path (request->workdir, "workdir", err) < 0
       || request_check_user (request->user, "user", err) < 0
       || request_check_env (request->env, "env", err) < 0

@@ -131,6 +131,22 @@ remove_temporary (const struct transfer *transfer)
                transfer->path, error_message (error));
 }
 
+/* The caller never heard of the temporary name: messages speak of `path`. */
+static void
+name_target (struct error **err, const char *temporary, const char *path)
+{
+  char *at, *message;
+
+  if (!err || !*err || !(at = strstr ((*err)->message, temporary)))
+    return;
+  message = text_printf ("%.*s%s%s", (int) (at - (*err)->message),
+                         (*err)->message, path, at + strlen (temporary));
+  if (!message)
+    return;
+  free ((*err)->message);
+  (*err)->message = message;
+}
+
 static uint64_t
 local_size (int local)
 {
@@ -182,6 +198,7 @@ sandbox_upload (struct host *host, const char *id, int local,
   if (upload_verified (&transfer, local, path, mode, parents, &sent, err)
       < 0) {
     remove_temporary (&transfer);
+    name_target (err, temporary, path);
     return -1;
   }
   *out = transfer_report (path, &sent);

@@ -71,6 +71,8 @@ refused "download of a folder" 1 E4002 coffer sandbox download "$id" deep out2
 refused "upload of a folder" 1 E4002 coffer sandbox upload "$id" into
 refused "upload of what is not there" 4 E9004 coffer sandbox upload "$id" nothing x
 refused "upload of stdin without a name" 2 E6001 coffer sandbox upload "$id" -
+refused "upload into a folder that is not there" 4 E4001 coffer sandbox upload "$id" body away/body
+is "the message names the target, not a temporary file" "$(grep -c 'away/body: ' "$err") $(grep -c 'away/\.coffer' "$err")" "1 0"
 refused "upload with a bad mode" 2 E6006 coffer sandbox upload --mode 999 "$id" body
 refused "a path with dots" '[25]' 'E[46][0-9]*' coffer sandbox upload "$id" body ../x
 refused "ls of a file that is not there" 4 E4001 coffer sandbox ls "$id" nothing

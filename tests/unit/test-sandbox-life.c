@@ -66,6 +66,7 @@ test_fields_out_of_range_are_refused_by_name (void **state)
     { { .template_name = "a b" }, "template" },
     { { .image = "-x" }, "image" },
     { { .profile = "\xff" }, "profile" },
+    { { .profile = "nowhere" }, "profile" },
     { { .env = bad_env }, "env" },
     { { .env = no_value }, "env" },
     { { .env = secret }, "env" },
