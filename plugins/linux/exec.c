@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "linux.h"
@@ -138,6 +140,32 @@ start_fill (struct init_exec *body, const struct coffer_exec_start_opts *opts,
     }
 }
 
+/* Root's pipes and terminals belong to root: as /dev/stdout they could not be
+ * opened by the sandbox's user.  What has a name on a disk stays as it is, and
+ * so does a terminal that is not made for this command. */
+static void
+streams_give (const struct linux_provider *self, const char *sandbox,
+              const int32_t streams[3], int tty)
+{
+  struct statfs fs;
+  struct stat st;
+  struct ids ids;
+  const char *why;
+  int i;
+
+  if (ids_choose (self, sandbox, &ids, &why) == -1 || !ids.privileged)
+    return;
+  for (i = 0; i < 3; i++) {
+    if (streams[i] < 0 || fstat (streams[i], &st) == -1 || st.st_uid != 0
+        || fstatfs (streams[i], &fs) == -1)
+      continue;
+    if ((S_ISFIFO (st.st_mode) && fs.f_type == PIPEFS_MAGIC)
+        || (tty && S_ISCHR (st.st_mode) && fs.f_type == DEVPTS_SUPER_MAGIC))
+      /* Without it the stream still works, only not by a name. */
+      (void) !fchown (streams[i], ids.uid, ids.gid);
+  }
+}
+
 static int32_t
 started_emit (struct coffer_call *call, const struct init_exit *started,
               const char *const *argv)
@@ -208,6 +236,7 @@ linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
     fds[request.n_fds++] = block;
   }
   start_fill (&body, opts, streams, &request, fds);
+  streams_give (self, sandbox, streams, opts->tty != 0);
   if (cgroup_use_of (self, sandbox, &use) == 0) {
     body.marks[0] = use.oom_kills;
     body.marks[1] = use.pids_denied;

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/personality.h>
@@ -382,6 +383,29 @@ try_forks (const char *number)
   printf ("%d\n", pid > 0 ? n : n - 1);
 }
 
+/* How much there is of what others need, too. */
+static void
+try_counts (const char *none)
+{
+  const struct rlimit most = { 8192, 8192 };
+  union sigval value = { 0 };
+  int ptys = 0, instances = 0, signals = 0;
+  sigset_t set;
+
+  (void) none;
+  setrlimit (RLIMIT_NOFILE, &most);
+  while (ptys < 4000 && open ("/dev/ptmx", O_RDWR | O_NOCTTY) >= 0)
+    ptys++;
+  while (instances < 4000 && inotify_init1 (0) >= 0)
+    instances++;
+  sigemptyset (&set);
+  sigaddset (&set, SIGRTMIN);
+  sigprocmask (SIG_BLOCK, &set, NULL);
+  while (signals < 200000 && sigqueue (getpid (), SIGRTMIN, value) == 0)
+    signals++;
+  printf ("ptys %d inotify %d signals %d\n", ptys, instances, signals);
+}
+
 static const struct {
   const char *name;
   void (*alone) (void);
@@ -401,6 +425,7 @@ static const struct {
   { "read", NULL, try_read },
   { "memory", NULL, try_memory },
   { "forks", NULL, try_forks },
+  { "counts", NULL, try_counts },
 };
 
 int

@@ -219,6 +219,34 @@ test_limits (void **state)
   assert_int_equal (host_kill (&host, "forks"), COFFER_OK);
 }
 
+/* What is counted for a user or the whole machine is never all used up by one
+ * sandbox: terminals, inotify instances, queued signals. */
+static void
+test_shared_counts (void **state)
+{
+  int ptys = 0, instances = 0, signals = 0;
+
+  (void) state;
+  attempt ("counts", "");
+  assert_int_equal (sscanf (outcome.out, "ptys %d inotify %d signals %d",
+                            &ptys, &instances, &signals),
+                    3);
+  assert_in_range (ptys, 16, 256);
+  assert_in_range (instances, 16, 64);
+  assert_in_range (signals, 16, 4096);
+}
+
+/* Standard streams can be opened by their names. */
+static void
+test_streams_by_name (void **state)
+{
+  (void) state;
+  run ("echo one > /dev/stdout; echo two > /proc/self/fd/1; "
+       "echo three > /dev/stderr; echo four | cat /dev/stdin");
+  assert_string_equal (outcome.out, "one\ntwo\nfour\n");
+  assert_string_equal (outcome.err, "three\n");
+}
+
 /* Soft limits of the maker do not reach into a sandbox. */
 static void
 test_soft_limits (void **state)
@@ -320,7 +348,8 @@ main (void)
     cmocka_unit_test (test_status), cmocka_unit_test (test_environment),
     cmocka_unit_test (test_ids), cmocka_unit_test (test_limits),
     cmocka_unit_test (test_soft_limits), cmocka_unit_test (test_memory),
-    cmocka_unit_test (test_tools),
+    cmocka_unit_test (test_tools), cmocka_unit_test (test_shared_counts),
+    cmocka_unit_test (test_streams_by_name),
   };
 
   if (!host_can ()) {

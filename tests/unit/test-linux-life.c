@@ -322,7 +322,7 @@ test_terminal (void **state)
 {
   const char *argv[] = { "sh", "-c",
                          "stty size; read x; stty size; exec 3</dev/tty "
-                         "&& echo own", NULL };
+                         "&& echo own > /dev/stdout", NULL };
   struct coffer_exec_start_opts opts = { .size = sizeof opts, .tty = 1,
                                          .rows = 31, .columns = 97 };
   char text[512] = "";

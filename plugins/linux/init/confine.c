@@ -63,6 +63,7 @@ limits_set (const struct plan *plan)
   /* One byte, not none: with none a piped handler of the host still runs. */
   limit_set ("rlimit core", 4, 1, 1);
   limit_set ("rlimit memlock", 8, 0, 0);
+  limit_set ("rlimit sigpending", 11, 4096, 4096);
   limit_set ("rlimit msgqueue", 12, 0, 0);
   limit_set ("rlimit nice", 13, 0, 0);
   limit_set ("rlimit rtprio", 14, 0, 0);
@@ -159,6 +160,45 @@ landlock_allow (int ruleset, const char *path, unsigned flags,
   fd_close (fd);
 }
 
+/* Whether a mount of the caller's is at that very place. */
+static int
+mount_covers (const struct plan *plan, const char *path)
+{
+  const char *at = (const char *) plan->packet->header
+                   + sizeof *plan->packet->header + plan->body.size;
+  struct init_mount mount;
+  const char *target;
+  uint32_t i;
+
+  for (i = 0; i < plan->body.mounts; i++) {
+    memcpy (&mount, at + i * sizeof mount, sizeof mount);
+    target = packet_string (plan->packet, mount.target);
+    if (target == NULL || !text_starts (target, path))
+      continue;
+    for (target += strlen (path); *target == '/'; target++)
+      ;
+    if (*target == '\0')
+      return 1;
+  }
+  return 0;
+}
+
+/* A terminal that a command is given has no name here; it may be opened again
+ * by /proc/self/fd, and so as /dev/stdout. */
+static void
+landlock_terminals (int ruleset, uint64_t all)
+{
+  struct {
+    uint64_t access;
+    int32_t fd;
+  } __attribute__ ((packed)) rule
+    = { (LL_READ_FILE | LL_WRITE_FILE | LL_IOCTL_DEV) & all, host_pts };
+
+  if (host_pts < 0)
+    return;
+  must ("landlock rule", SYS (landlock_add_rule, ruleset, 1, &rule, 0));
+}
+
 static void
 landlock_rules (const struct plan *plan, int ruleset, uint64_t all)
 {
@@ -179,7 +219,9 @@ landlock_rules (const struct plan *plan, int ruleset, uint64_t all)
   for (i = 0; i < sizeof programs / sizeof programs[0]; i++)
     landlock_allow (ruleset, programs[i], O_DIRECTORY_ | O_NOFOLLOW_, read);
   for (i = 0; i < sizeof data / sizeof data[0]; i++)
-    landlock_allow (ruleset, data[i], 0, all);
+    if (!mount_covers (plan, data[i]))
+      landlock_allow (ruleset, data[i], 0, all);
+  landlock_terminals (ruleset, all);
   landlock_allow (ruleset, "/proc", 0,
                   LL_READ_FILE | LL_READ_DIR | LL_WRITE_FILE);
   landlock_allow (ruleset, "/dev", 0,
@@ -430,4 +472,5 @@ confine_all (const struct plan *plan, struct facts *facts)
   facts_landlock (facts, abi);
   facts_root (plan, facts);
   fd_close (landlock_probe);
+  fd_close (host_pts);
 }

@@ -83,6 +83,7 @@ NORETURN void setup_fail (const char *step, long error);
 /* ret, or the end of everything when it is an error. */
 long must (const char *step, long ret);
 void setup_all (const struct plan *plan);
+extern int host_pts;            /* folder, -1: none */
 
 /* ---- confine.c ---------------------------------------------------------- */
 

@@ -54,6 +54,7 @@ struct statx_ {
   uint64_t rest[14];
 };
 
+int host_pts = -1;
 static int root = -1;           /* of the sandbox */
 static struct statx_ root_stat, data_stat;
 
@@ -234,10 +235,13 @@ devices_make (void)
     = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
         "/dev/tty" };
   static const char *const pts[] = { "newinstance", NULL, "ptmxmode", "0666",
-                                     "mode", "0620", NULL };
+                                     "mode", "0620", "max", "256", NULL };
   size_t i;
   int mount;
 
+  /* Terminals of commands are of the host's /dev/pts: for Landlock's rules. */
+  host_pts = (int) SYS (openat, AT_FDCWD_, "/dev/pts",
+                        O_PATH_ | O_DIRECTORY_ | O_CLOEXEC_);
   for (i = 0; i < sizeof devices / sizeof devices[0]; i++) {
     mount = tree_clone (AT_FDCWD_, devices[i], 0);
     if (mount == -ENOENT_ && text_equal (devices[i], "/dev/tty"))
@@ -276,16 +280,26 @@ proc_cover (const char *path, int from, const char *source)
   fd_close (tree);
 }
 
-/* No nested user namespaces: besides the filter, the kernel's own limit. */
 static void
-namespaces_limit (void)
+count_limit (const char *step, const char *path, const char *limit)
 {
-  static const char path[] = "proc/sys/user/max_user_namespaces";
-  int fd = (int) must ("userns limit", SYS (openat, root, path,
-                                            O_WRONLY_ | O_CLOEXEC_));
+  int fd = (int) must (step, SYS (openat, root, path,
+                                  O_WRONLY_ | O_CLOEXEC_));
 
-  must ("userns limit", SYS (write, fd, "0\n", 2));
+  must (step, SYS (write, fd, limit, strlen (limit)));
   fd_close (fd);
+}
+
+/* No nested user namespaces: besides the filter, the kernel's own limit.  What
+ * is counted for the user outside as well is not all used up in here. */
+static void
+counts_limit (void)
+{
+  static const char inotify[] = "proc/sys/user/max_inotify_instances";
+
+  count_limit ("userns limit", "proc/sys/user/max_user_namespaces", "0\n");
+  if (SYS (faccessat, root, inotify, 0) != -ENOENT_)
+    count_limit ("inotify limit", inotify, "64\n");
 }
 
 static void
@@ -307,7 +321,7 @@ proc_make (void)
                           ATTR_NOSUID_ | ATTR_NODEV_ | ATTR_NOEXEC_);
   mount_attach ("proc: attach", mount, root, "proc");
   fd_close (mount);
-  namespaces_limit ();
+  counts_limit ();
   for (i = 0; i < sizeof read_only / sizeof read_only[0]; i++) {
     tree = tree_clone (root, read_only[i], 0);
     if (tree == -ENOENT_)
