@@ -121,6 +121,64 @@ box_forget (struct linux_provider *self, const char *id)
   box_unref (self, box);
 }
 
+void
+box_note_end (struct linux_provider *self, struct box *box)
+{
+  pthread_mutex_lock (&self->lock);
+  box->ended = 1;
+  pthread_mutex_unlock (&self->lock);
+}
+
+/* 1: its command's end was told, and it leaves the list for the dying. */
+static int
+box_retire (struct linux_provider *self, const char *id)
+{
+  struct box **at, *box;
+  int retired = 0;
+
+  pthread_mutex_lock (&self->lock);
+  for (at = &self->boxes; (box = *at) != NULL; at = &box->next)
+    if (strcmp (box->id, id) == 0)
+      break;
+  if (box != NULL && box->ended
+      && syscall (SYS_pidfd_send_signal, box->pidfd, SIGKILL, NULL, 0) == 0) {
+    *at = box->next;
+    box->next = self->dying;
+    self->dying = box;
+    retired = 1;
+  }
+  pthread_mutex_unlock (&self->lock);
+  return retired;
+}
+
+void
+box_reap (struct linux_provider *self, int64_t until_ns)
+{
+  struct box *box, *next, *left = NULL;
+
+  pthread_mutex_lock (&self->lock);
+  box = self->dying;
+  self->dying = NULL;
+  pthread_mutex_unlock (&self->lock);
+  for (; box != NULL; box = next) {
+    next = box->next;
+    if (coffer_wait_fd (box->pidfd, POLLIN, until_ns ? until_ns : 1, -1) == 1
+        || until_ns != 0) {
+      box_unref (self, box);
+    } else {
+      box->next = left;
+      left = box;
+    }
+  }
+  pthread_mutex_lock (&self->lock);
+  while ((box = left) != NULL) {
+    left = box->next;
+    box->next = self->dying;
+    self->dying = box;
+  }
+  pthread_mutex_unlock (&self->lock);
+}
+
 /* ---- folders ------------------------------------------------------------ */
 
 static int
@@ -515,6 +573,12 @@ linux_sandbox_kill (struct coffer_call *call, void *data, const char *sandbox,
     }
   }
   box_unref (self, box);
+  box_reap (self, 0);
+  /* Nothing lives in it but an init on its way out, which a SIGKILL makes sure
+   * of; what the kernel then takes down need not be waited for here.  The
+   * folder is there when a control group is, and that must be empty. */
+  if (box != NULL && folder < 0 && box_retire (self, sandbox))
+    return COFFER_OK;
   if (box == NULL && folder < 0)
     return fail_with (call, COFFER_NOT_FOUND, "sandbox %s is not there",
                       sandbox);
@@ -672,12 +736,43 @@ box_visit_all (struct linux_provider *self, struct coffer_call *call,
   return code;
 }
 
+/* The first of this instance that has no folder and comes after `last`, in
+ * order of the ids: a list that survives their coming and going. */
+static int
+folderless_next (struct linux_provider *self, char last[BOX_ID_MAX + 1])
+{
+  const char *best = NULL;
+  struct box *box;
+
+  pthread_mutex_lock (&self->lock);
+  for (box = self->boxes; box != NULL; box = box->next)
+    if (box->folderless && strcmp (box->id, last) > 0
+        && (best == NULL || strcmp (box->id, best) < 0))
+      best = box->id;
+  if (best != NULL)
+    memcpy (last, best, strlen (best) + 1);
+  pthread_mutex_unlock (&self->lock);
+  return best != NULL;
+}
+
 int32_t
-linux_sandbox_list (struct coffer_call *call, void *self,
+linux_sandbox_list (struct coffer_call *call, void *data,
                     const struct coffer_sandbox_list_opts *opts)
 {
+  struct linux_provider *self = data;
+  char id[BOX_ID_MAX + 1] = "";
+  int32_t code = box_visit_all (self, call, 1);
+
   (void) opts;
-  return box_visit_all (self, call, 1);
+  while (code == COFFER_OK && folderless_next (self, id)) {
+    auto_link struct link link;
+    struct init_state state;
+
+    if (box_link (self, id, call, &link) == 0
+        && state_ask (&link, call, &state) == 0)
+      code = state_emit (call, &link, id, -1, &state);
+  }
+  return code;
 }
 
 int32_t

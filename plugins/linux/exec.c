@@ -342,10 +342,8 @@ linux_exec_wait (struct coffer_call *call, void *self, const char *sandbox,
   if (link_ask (&link, &request, &reply, call) == -1
       || reply_body (&reply, &exit, sizeof exit) == -1)
     return wait_failed (self, call, sandbox, exec, body.exec);
-  /* A sandbox for one command ends with it; whoever removes it then has less
-   * to wait for. */
   if (link.box != NULL && link.box->single)
-    syscall (SYS_pidfd_send_signal, link.box->pidfd, SIGKILL, NULL, 0);
+    box_note_end (self, link.box);
   return exit_emit (self, call, sandbox, &exit);
 }
 

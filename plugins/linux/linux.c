@@ -56,6 +56,7 @@ provider_free (struct linux_provider *self)
 {
   while (self->boxes != NULL)
     box_forget (self, self->boxes->id);
+  box_reap (self, coffer_now_ns () + SETTLE_NS);
   coffer_fd_close (&self->init);
   coffer_fd_close (&self->runtime);
   pthread_mutex_destroy (&self->lock);

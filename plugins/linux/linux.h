@@ -13,7 +13,11 @@
  * A sandbox is a folder of the runtime directory, named by its id, and an init
  * that listens in it; nothing else is remembered, so that any later process
  * finds the same.  The folder is locked (flock) while the sandbox is made or
- * removed. */
+ * removed.
+ *
+ * A sandbox for one command on a lifeline has no folder unless a control group
+ * or metadata must be found again: nobody but its maker may reach it, it dies
+ * with the maker's connection, and so there is nothing to leave on a disk. */
 
 #ifndef LINUX_LINUX_H
 #define LINUX_LINUX_H
@@ -43,6 +47,8 @@ struct box {
   int pidfd;
   pid_t pid;                    /* for people */
   int single;                   /* made for one command */
+  int folderless;
+  int ended;                    /* its init has told of that one's end */
   uint32_t serial;              /* of the last request on it */
   pthread_mutex_t busy;
 };
@@ -50,6 +56,7 @@ struct box {
 struct linux_provider {
   pthread_mutex_t lock;         /* of boxes and their refs */
   struct box *boxes;
+  struct box *dying;            /* killed, not yet reaped */
   int runtime;                  /* folder, -1: none */
   int init;                     /* the program, sealed */
   uint32_t pool;                /* first outside id for sandboxes of root */
@@ -113,6 +120,12 @@ void box_unref (struct linux_provider *self, struct box *box);
 struct box *box_find (struct linux_provider *self, const char *id);
 void box_add (struct linux_provider *self, struct box *box);
 void box_forget (struct linux_provider *self, const char *id);
+/* The init of a sandbox for one command has told how that ended, when nothing
+ * else lived in it any more, and is at its own end. */
+void box_note_end (struct linux_provider *self, struct box *box);
+/* Reaps the inits that a kill did not wait for; until_ns (monotonic) says how
+ * long to wait for those that the kernel still takes down, 0 not at all. */
+void box_reap (struct linux_provider *self, int64_t until_ns);
 
 /* A conversation with the sandbox of that id: -1 with errno ENOENT when there
  * is none. */

@@ -243,7 +243,7 @@ plan_fill (struct making *making, struct init_plan *plan)
     plan->flags |= PLAN_CGROUP;
   if (spec->single_exec)
     plan->flags |= PLAN_SINGLE;
-  if (making->self->runtime >= 0 && (!spec->single_exec || spec->lifeline >= 0))
+  if (making->folder >= 0 && (!spec->single_exec || spec->lifeline >= 0))
     plan->flags |= PLAN_DURABLE;
   if (spec->root_writable)
     plan->flags |= PLAN_ROOT_WRITABLE;

@@ -269,6 +269,7 @@ box_keep (struct making *making)
   box->serial = 1;
   box->pid = making->pid;
   box->single = making->spec->single_exec != 0;
+  box->folderless = making->folder < 0;
   snprintf (box->id, sizeof box->id, "%s", making->id);
   box->control = coffer_fd_steal (&making->control);
   box->pidfd = coffer_fd_steal (&making->pidfd);
@@ -370,14 +371,32 @@ existing_emit (struct making *making, int *exists)
   return code;
 }
 
+/* Must it be found again? */
+static int
+folder_needed (const struct coffer_sandbox_spec *spec)
+{
+  return !spec->single_exec || spec->lifeline < 0 || spec->memory_bytes != 0
+         || spec->pids != 0 || spec->cpu_millis != 0
+         || (spec->metadata != NULL && spec->metadata[0] != NULL);
+}
+
 static int32_t
 folder_take (struct making *making, int *exists)
 {
   struct coffer_call *call = making->call;
+  struct box *box;
   int32_t code;
   int made;
 
   *exists = 0;
+  if (!folder_needed (making->spec)) {
+    box = box_find (making->self, making->id);
+    box_unref (making->self, box);
+    code = box == NULL ? COFFER_OK : existing_emit (making, exists);
+    if (code == COFFER_OK && !*exists)
+      box_forget (making->self, making->id);
+    return code;
+  }
   if (making->self->runtime < 0) {
     if (!making->spec->single_exec && making->spec->lifeline < 0)
       return coffer_fail (call, COFFER_UNAVAILABLE,
