@@ -32,9 +32,8 @@ run_inside (struct cli *cli, struct spec *spec, struct error **err)
   int status;
 
   output_progress_begin (&progress, cli, "making the sandbox");
-  /* Without records the host says so, and the lifeline alone holds it. */
   if (session_check (cli, &command, err) < 0
-      || session_host (cli, HOST_IN_PROCESS | HOST_RECORDS_OPTIONAL, &host,
+      || session_host (cli, HOST_IN_PROCESS | HOST_EPHEMERAL, &host,
                        err) < 0
       || session_call (0, &progress, &call, err) < 0
       || sandbox_create (host, &spec->request, &call, &record, &applied,

@@ -18,6 +18,7 @@
 #include "sandbox/host.h"
 #include "sandbox/info.h"
 #include "sandbox/request.h"
+#include "sandbox/runs.h"
 
 #define CREATE_DEFAULT_MS 60000
 #define UNDO_MS 10000
@@ -34,7 +35,8 @@ struct creation {
   struct coffer_mount *mounts;
   const struct coffer_mount **mount_list;
   int lifeline[2];
-  int recorded;
+  int noted;                    /* ephemeral: the lock of its file */
+  int recorded;                 /* has a row */
 };
 
 static void
@@ -48,6 +50,7 @@ creation_fini (struct creation *creation)
   free (creation->mount_list);
   coffer_fd_close (&creation->lifeline[0]);
   coffer_fd_close (&creation->lifeline[1]);
+  coffer_fd_close (&creation->noted);
   coffer_strings_free (&creation->not_applied);
   sandbox_record_free (creation->record);
 }
@@ -108,11 +111,27 @@ mounts_open (struct creation *creation, struct error **err)
   return 0;
 }
 
-static void
-own (struct sandbox_record *record, const struct owner *owner)
+/* Until it runs it belongs to this process, whatever becomes of it then.  The
+ * lock of its file says more than a start time could. */
+static int
+own (struct creation *creation, struct error **err)
 {
+  struct sandbox_record *record = creation->record;
+  const struct owner *owner;
+
+  if (creation->request->ephemeral) {
+    record->owner_pid = getpid ();
+    return 0;
+  }
+  owner = host_owner (creation->host, err);
+  if (!owner)
+    return -1;
   record->owner_pid = owner->pid;
   record->owner_start = owner->start;
+  record->owner_where = strdup (owner->where);
+  if (!record->owner_where)
+    return error_set (err, E_NO_MEMORY, 0, "a record");
+  return 0;
 }
 
 static int
@@ -132,11 +151,10 @@ record_new (struct creation *creation, const struct provider_call *call,
     return -1;
   record->provider = strdup (provider_id (creation->provider));
   record->tenant = strdup (SANDBOX_TENANT);
-  record->owner_where = strdup (creation->host->owner.where);
-  if (!record->provider || !record->tenant || !record->owner_where)
+  if (!record->provider || !record->tenant)
     return error_set (err, E_NO_MEMORY, 0, "a record");
-  /* Until it runs it belongs to this process, whatever becomes of it then. */
-  own (record, &creation->host->owner);
+  if (own (creation, err) < 0)
+    return -1;
   record->state = SANDBOX_CREATING;
   record->created_ns = coffer_realtime_ns ();
   if (call && call->deadline_ns)
@@ -156,13 +174,16 @@ record_intent (struct creation *creation, struct error **err)
   enum records_sync sync = RECORDS_NORMAL;
   struct error *error = NULL;
 
-  if (!host_records (host))
+  if (creation->request->ephemeral) {
+    if (run_note (host->place, creation->record, &creation->noted, &error) < 0)
+      return host_records_failed (host, error, err);
     return 0;
+  }
   if (manifest && manifest->isolation_kind
       && strncmp (manifest->isolation_kind, "remote", 6) == 0)
     sync = RECORDS_FULL;
-  if (records_insert (host_records (host), creation->record, sync, &error) < 0)
-    return host_records_failed (host, error, err);
+  if (records_insert (host_records (host), creation->record, sync, err) < 0)
+    return -1;
   creation->recorded = 1;
   return 0;
 }
@@ -180,10 +201,12 @@ creation_undo (struct creation *creation)
   coffer_fd_close (&creation->lifeline[1]);
   if (provider_kill (creation->provider, record->id, &call, &gone, &error)
       == 0) {
-    if (!creation->recorded || !host_records (host)
+    if (creation->noted >= 0)
+      run_drop (host->place, record->id);
+    if (!creation->recorded
         || records_delete (host_records (host), record->id, &error) == 0)
       return;
-  } else if (creation->recorded && host_records (host)) {
+  } else if (creation->recorded) {
     record->state = SANDBOX_LOST;
     records_update (host_records (host), record, NULL);
   }
@@ -250,7 +273,6 @@ record_running (struct creation *creation, struct info_sink *sink,
 {
   struct sandbox_record *record = creation->record;
   struct host *host = creation->host;
-  struct error *error = NULL;
 
   record->native_id = steal (sink->native_id);
   if (sink->created_ns)
@@ -259,17 +281,15 @@ record_running (struct creation *creation, struct info_sink *sink,
   record->state = SANDBOX_RUNNING;
   record->deadline_ns = 0;
   record->generation = 1;
-  if (!creation->request->ephemeral) {
-    record->owner_pid = 0;
-    record->owner_start = 0;
-  }
-  if (!creation->recorded
-      || records_update (host_records (host), record, &error) == 0)
+  if (creation->request->ephemeral) {
+    if (creation->noted >= 0)
+      run_note_running (creation->noted);
     return 0;
+  }
+  record->owner_pid = 0;
+  record->owner_start = 0;
   /* A durable sandbox without a row would be out of everybody's reach. */
-  if (!creation->request->ephemeral)
-    return error_move (err, error);
-  return host_records_failed (host, error, err);
+  return records_update (host_records (host), record, err);
 }
 
 /* What the provider reported, and what neither it nor we could keep. */
@@ -327,7 +347,8 @@ sandbox_create (struct host *host, const struct sandbox_request *request,
                 json_t **applied, struct error **err)
 {
   auto_creation struct creation creation = {
-    .host = host, .request = request, .lifeline = { -1, -1 }
+    .host = host, .request = request, .lifeline = { -1, -1 },
+    .noted = -1
   };
   auto_info_sink struct info_sink sink;
   auto_sandbox_record struct sandbox_record *copy = NULL;
@@ -348,7 +369,7 @@ sandbox_create (struct host *host, const struct sandbox_request *request,
   /* From here on the host ends it, whatever fails. */
   if (host_add_live (host, steal (creation.record),
                      coffer_fd_steal (&creation.lifeline[1]),
-                     creation.recorded, err) < 0)
+                     coffer_fd_steal (&creation.noted), err) < 0)
     return -1;
   if (applied)
     *applied = applied_json (&creation, copy->id, &sink);

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "sandbox/host.h"
+#include "sandbox/runs.h"
 
 /* How long a host that ends waits for each sandbox of its own to be gone. */
 #define CLOSE_KILL_MS 5000
@@ -28,40 +29,25 @@ call_in (int64_t ms, int cancel_fd)
                                  .cancel_fd = cancel_fd };
 }
 
-static void *
-open_records (void *data)
-{
-  struct host *host = data;
-
-  records_open (host->place, &host->records, &host->open_error);
-  return NULL;
-}
-
-/* `run` has a provider to load meanwhile, and can do without records. */
-static int
-open_beside (struct host *host)
-{
-  if (host->flags & HOST_RECORDS_OPTIONAL)
-    host->opening = pthread_create (&host->opener, NULL, open_records, host)
-                    == 0;
-  return host->opening;
-}
-
+/* `run` needs none: what is ephemeral is noted in the runtime folder, and a
+ * database that has to be opened, read and written costs more than the whole
+ * sandbox does. */
 struct records *
 host_records (struct host *host)
 {
-  struct error *error = NULL;
-
-  pthread_mutex_lock (&host->records_lock);
-  if (host->opening) {
-    pthread_join (host->opener, NULL);
-    host->opening = 0;
-    error = steal (host->open_error);
-  }
-  pthread_mutex_unlock (&host->records_lock);
-  if (error)
-    host_records_failed (host, error, NULL);
   return host->records;
+}
+
+const struct owner *
+host_owner (struct host *host, struct error **err)
+{
+  const struct owner *owner = &host->owner;
+
+  pthread_mutex_lock (&host->lock);
+  if (!owner->start && owner_self (&host->owner, err) < 0)
+    owner = NULL;
+  pthread_mutex_unlock (&host->lock);
+  return owner;
 }
 
 int
@@ -75,12 +61,9 @@ host_open (const struct place *place, unsigned flags, struct host **out,
   host->place = place;
   host->flags = flags;
   pthread_mutex_init (&host->lock, NULL);
-  pthread_mutex_init (&host->records_lock, NULL);
-  if (owner_self (&host->owner, err) < 0)
-    return -1;
-  if (!open_beside (host)
-      && records_open (place, &host->records, &host->open_error) < 0
-      && host_records_failed (host, steal (host->open_error), err) < 0)
+  host->pid = getpid ();
+  if (!(flags & HOST_EPHEMERAL)
+      && records_open (place, &host->records, err) < 0)
     return -1;
   *out = steal (host);
   return 0;
@@ -92,18 +75,11 @@ host_records_failed (struct host *host, struct error *take_error,
 {
   auto_error struct error *error = take_error;
 
-  if (!(host->flags & HOST_RECORDS_OPTIONAL))
+  if (!(host->flags & HOST_EPHEMERAL))
     return error_move (err, steal (error));
   log_event (LOG_LEVEL_WARNING, "records",
              "going on without records: %s", error_message (error));
-  records_close (steal (host->records));
   return 0;
-}
-
-int
-host_has_records (struct host *host)
-{
-  return host_records (host) != NULL;
 }
 
 /* ---- providers ----------------------------------------------------------- */
@@ -254,24 +230,26 @@ static void
 live_free (struct live *live)
 {
   coffer_fd_close (&live->lifeline);
+  coffer_fd_close (&live->noted);
   sandbox_record_free (live->record);
   free (live);
 }
 
 int
 host_add_live (struct host *host, struct sandbox_record *take_record,
-               int take_lifeline, int recorded, struct error **err)
+               int take_lifeline, int take_noted, struct error **err)
 {
   struct live *live = malloc (sizeof *live);
 
   if (!live) {
     coffer_fd_close (&take_lifeline);
+    coffer_fd_close (&take_noted);
     sandbox_record_free (take_record);
     return error_set (err, E_NO_MEMORY, 0, "a sandbox");
   }
   live->record = take_record;
   live->lifeline = take_lifeline;
-  live->recorded = recorded;
+  live->noted = take_noted;
   pthread_mutex_lock (&host->lock);
   live->next = host->live;
   host->live = live;
@@ -306,7 +284,9 @@ host_find (struct host *host, const char *id, struct sandbox_record **out,
   pthread_mutex_unlock (&host->lock);
   if (live && !record)
     return error_set (err, E_NO_MEMORY, 0, "the record of %s", id);
-  if (!live && host_records (host)
+  if (!live && runs_find (host->place, id, &record, err) < 0)
+    return -1;
+  if (!record && host_records (host)
       && records_find (host_records (host), id, &record, err) < 0)
     return -1;
   if (!record)
@@ -332,18 +312,18 @@ int
 host_forget (struct host *host, const char *id, struct error **err)
 {
   struct live **p, *live = NULL;
-  int recorded = 1;
 
   pthread_mutex_lock (&host->lock);
   p = live_find_locked (host, id);
   if (p) {
     live = *p;
     *p = live->next;
-    recorded = live->recorded;
+    if (live->noted >= 0)
+      run_drop (host->place, id);
     live_free (live);
   }
   pthread_mutex_unlock (&host->lock);
-  if (!recorded || !host_records (host))
+  if (!host_records (host))
     return 0;
   return records_delete (host_records (host), id, err);
 }
@@ -363,12 +343,12 @@ close_live (struct host *host)
 
     next = live->next;
     if (live->lifeline >= 0) {
-      if (host_provider (host, live->record->provider, &provider, &error) < 0
-          || provider_kill (provider, live->record->id, &call, &gone, &error)
-               < 0
-          || (live->recorded && host_records (host)
-              && records_delete (host_records (host), live->record->id, &error)
-                   < 0))
+      if (host_provider (host, live->record->provider, &provider, &error) == 0
+          && provider_kill (provider, live->record->id, &call, &gone, &error)
+               == 0) {
+        if (live->noted >= 0)
+          run_drop (host->place, live->record->id);
+      } else
         log_event (LOG_LEVEL_WARNING, "sandbox", "%s: left to the next start:"
                    " %s", live->record->id, error_message (error));
     }
@@ -386,8 +366,7 @@ host_close (struct host *host)
     return;
   close_live (host);
   /* Not when somebody waits for this process to go away. */
-  if (host_records (host) && host->owner.pid == getpid ()
-      && !sandbox_signal_caught ())
+  if (host->pid == getpid () && !sandbox_signal_caught ())
     host_sweep (host, NULL);
   for (opened = host->opened; opened; opened = next) {
     next = opened->next;
@@ -396,7 +375,6 @@ host_close (struct host *host)
     free (opened);
   }
   records_close (host_records (host));
-  pthread_mutex_destroy (&host->records_lock);
   pthread_mutex_destroy (&host->lock);
   free (host->default_provider);
   free (host);

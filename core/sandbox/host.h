@@ -26,29 +26,27 @@ struct live {
   struct live *next;
   struct sandbox_record *record;
   int lifeline;                 /* the end we hold; -1: none */
-  int recorded;                 /* has a row */
+  int noted;                    /* the lock of its file in runs/; -1: none */
 };
 
 struct host {
   const struct place *place;
   unsigned flags;
-  struct owner owner;
-  pthread_mutex_t records_lock;
-  struct records *records;      /* NULL: none; see host_records */
-  int opening;                  /* the thread below is at it */
-  pthread_t opener;
-  struct error *open_error;     /* what it met */
+  pid_t pid;
+  struct owner owner;           /* see host_owner */
+  struct records *records;      /* NULL: none */
   pthread_mutex_t lock;         /* all below */
   struct opened *opened;
   struct live *live;
   char *default_provider;
 };
 
-/* The records, or NULL when there are none.  Where they are optional they are
- * opened beside the provider's loading, and this waits for it. */
+/* The records, or NULL in a host for the ephemeral alone. */
 struct records *host_records (struct host *host);
-/* The records failed in the middle: an error, or, where they are optional,
- * a line in the log, once, and no records from here on; then 0. */
+/* Who this process is, found out at the first call. */
+const struct owner *host_owner (struct host *host, struct error **err);
+/* A record could not be kept: an error, or, in a host for the ephemeral, which
+ * their lifelines hold anyway, a line in the log; then 0. */
 int host_records_failed (struct host *host, struct error *take_error,
                          struct error **err);
 
@@ -66,10 +64,10 @@ int host_reach (struct host *host, const char *id,
                 struct sandbox_record **record, struct provider **provider,
                 struct error **err);
 
-/* Keeps a sandbox made here; takes the record and the lifeline. */
+/* Keeps a sandbox made here; takes the record, the lifeline and the lock. */
 int host_add_live (struct host *host, struct sandbox_record *take_record,
-                   int take_lifeline, int recorded, struct error **err);
-/* Forgets a sandbox: closes its lifeline, deletes its row. */
+                   int take_lifeline, int take_noted, struct error **err);
+/* Forgets a sandbox: closes its lifeline, deletes its row or file. */
 int host_forget (struct host *host, const char *id, struct error **err);
 
 struct sandbox_record *sandbox_record_copy (const struct sandbox_record *from);

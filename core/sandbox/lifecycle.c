@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include <coffer/fd.h>
 
@@ -11,6 +12,7 @@
 #include "sandbox/host.h"
 #include "sandbox/info.h"
 #include "sandbox/request.h"
+#include "sandbox/runs.h"
 
 /* The provider no longer has it: the row goes, and the caller is told. */
 static int
@@ -42,6 +44,17 @@ add_record (json_t *info, const struct sandbox_record *record)
     json_object_set (info, "spec", spec);
 }
 
+/* Still there, and another process's? */
+static int
+run_lives (struct host *host, const struct sandbox_record *record)
+{
+  auto_sandbox_record struct sandbox_record *now = NULL;
+
+  return run_is (record)
+         && runs_find (host->place, record->id, &now, NULL) == 0 && now
+         && now->owner_pid != getpid ();
+}
+
 int
 sandbox_info (struct host *host, const char *id,
               const struct provider_call *call, json_t **out,
@@ -60,6 +73,17 @@ sandbox_info (struct host *host, const char *id,
   if (INVOKE (provider, &inner, &error, sandbox_info, .sandbox = id) < 0) {
     int unknown = error && error->number == E_UNKNOWN_SANDBOX;
 
+    /* Of what its owner alone can reach, its record is all there is to say. */
+    if (unknown && run_lives (host, record)) {
+      error_free (error);
+      *out = json_object ();
+      json_object_set_new (*out, "state", json_string (
+        sandbox_state_name (record->state)));
+      json_object_set_new (*out, "created_ns",
+                           json_integer (record->created_ns));
+      add_record (*out, record);
+      return 0;
+    }
     error_move (err, error);
     return unknown && err ? gone (host, record, err) : -1;
   }
@@ -95,7 +119,7 @@ sandbox_extend (struct host *host, const char *id, uint64_t ttl_ms,
               .ttl_ms = ttl_ms) < 0)
     return -1;
   record->expires_ns = sink.expires_ns;
-  if (host_records (host)
+  if (!run_is (record) && host_records (host)
       && records_update (host_records (host), record, err) < 0)
     return -1;
   if (json_array_size (sink.infos) == 1)
@@ -119,6 +143,26 @@ kill_at (struct host *host, const char *provider_name, const char *id,
       || provider_kill (provider, id, call, already_gone, err) < 0)
     return -1;
   return host_forget (host, id, err);
+}
+
+/* What only its owner reaches ends with its owner. */
+static int
+kill_run (struct host *host, const char *id, const struct provider_call *call,
+          int *already_gone, struct error **err)
+{
+  auto_sandbox_record struct sandbox_record *record = NULL;
+  int64_t deadline = call->deadline_ns ? call->deadline_ns
+                                       : deadline_in (60000);
+  int ended;
+
+  if (!*already_gone || runs_find (host->place, id, &record, err) < 0)
+    return *already_gone ? -1 : 0;
+  if (!record || record->owner_pid == getpid ())
+    return 0;
+  ended = run_end_owner (host->place, id, deadline, err);
+  if (ended > 0)
+    *already_gone = 0;
+  return ended < 0 ? -1 : 0;
 }
 
 /* No record knows it: every provider that can be opened is asked.  One that
@@ -166,10 +210,16 @@ sandbox_kill (struct host *host, const char *provider, const char *id,
     *already_gone = 1;
     return 0;
   }
-  if (provider)
-    return kill_at (host, provider, id, call, already_gone, err);
-  if (host_find (host, id, &record, &error) == 0)
-    return kill_at (host, record->provider, id, call, already_gone, err);
+  if (provider) {
+    if (kill_at (host, provider, id, call, already_gone, err) < 0)
+      return -1;
+    return kill_run (host, id, call, already_gone, err);
+  }
+  if (host_find (host, id, &record, &error) == 0) {
+    if (kill_at (host, record->provider, id, call, already_gone, err) < 0)
+      return -1;
+    return kill_run (host, id, call, already_gone, err);
+  }
   if (!error || error->number != E_UNKNOWN_SANDBOX)
     return error_move (err, error);
   error_free (error);

@@ -16,6 +16,7 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/relay.c %D%/relay.h \
   %D%/request.c %D%/request.h \
   %D%/sandbox.h \
+  %D%/runs.c %D%/runs.h \
   %D%/signals.c %D%/signals.h \
   %D%/sweep.c \
   %D%/terminal.c %D%/terminal.h \

@@ -4,8 +4,8 @@
  * Every function works on a `struct host`: the records, the registry and the
  * providers opened so far.  The intent row is written before a provider is
  * asked, so that whatever happens the next start finds, adopts or removes
- * what was begun (host_sweep).  Without a writable state folder a host has no
- * records: only `run` works then, held by its lifeline. */
+ * what was begun (host_sweep).  What is ephemeral is noted in the runtime folder
+ * instead (runs.h): `run` needs no state folder. */
 
 #ifndef SANDBOX_SANDBOX_H
 #define SANDBOX_SANDBOX_H
@@ -72,7 +72,7 @@ int sandbox_id_valid (const char *id);
 
 struct host;
 enum host_flag {
-  HOST_RECORDS_OPTIONAL = 1,    /* `run`: go on without records */
+  HOST_EPHEMERAL = 1,           /* `run`: no state.db, nothing that lives on */
   HOST_IN_PROCESS = 2           /* shipped providers in this process */
 };
 int host_open (const struct place *place, unsigned flags, struct host **out,
@@ -80,7 +80,6 @@ int host_open (const struct place *place, unsigned flags, struct host **out,
 void host_close (struct host *host);
 DEFINE_CLEANUP (struct host *, host_close, auto_host)
 #define auto_host CLEANUP (auto_host)
-int host_has_records (struct host *host);
 /* The provider's registry entry and its opened instance (opened once). */
 int host_provider (struct host *host, const char *id, struct provider **out,
                    struct error **err);

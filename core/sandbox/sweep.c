@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What earlier processes left behind, the list, and pruning.
  *
- * A row is judged by its state and its owner.  A dead owner means that the
+ * What is ephemeral has a file (runs.h), all else a row.  A file without a
+ * living owner is what that left.  A row is judged by its state and its owner.  A dead owner means that the
  * sandbox was ephemeral, or that its creation never finished and nobody was
  * told its id: either is killed through the provider, which succeeds when
  * nothing is there, and the row goes.  A creation whose owner lives but whose
@@ -21,6 +22,7 @@
 #include "base/log.h"
 #include "sandbox/host.h"
 #include "sandbox/info.h"
+#include "sandbox/runs.h"
 
 #define SWEEP_CALL_MS 10000
 /* How long the worker of a dead process may still be at it. */
@@ -59,18 +61,37 @@ keep (struct sweep *sweep, const struct sandbox_record *record,
   json_array_append_new (sweep->kept, entry);
 }
 
+/* Kills through its provider. */
+static int
+end (struct sweep *sweep, const struct sandbox_record *record, int *gone,
+     struct error **err)
+{
+  struct provider_call call = call_in (SWEEP_CALL_MS, -1);
+  struct provider *provider;
+
+  *gone = 0;
+  if (host_provider (sweep->host, record->provider, &provider, err) < 0)
+    return -1;
+  return provider_kill (provider, record->id, &call, gone, err);
+}
+
+static void
+ended (struct sweep *sweep, const struct sandbox_record *record, int gone)
+{
+  log_event (LOG_LEVEL_INFO, "sandbox", "%s was left behind: %s", record->id,
+             gone ? "its record is dropped" : "killed");
+  note (gone ? sweep->dropped : sweep->killed, record->id);
+}
+
 /* Kills and drops the row. */
 static void
 finish (struct sweep *sweep, struct sandbox_record *record)
 {
-  struct provider_call call = call_in (SWEEP_CALL_MS, -1);
   struct host *host = sweep->host;
-  struct provider *provider;
   struct error *error = NULL;
-  int gone = 0;
+  int gone;
 
-  if (host_provider (host, record->provider, &provider, &error) < 0
-      || provider_kill (provider, record->id, &call, &gone, &error) < 0) {
+  if (end (sweep, record, &gone, &error) < 0) {
     if (record->state != SANDBOX_LOST) {
       record->state = SANDBOX_LOST;
       records_update (host_records (host), record, NULL);
@@ -78,28 +99,22 @@ finish (struct sweep *sweep, struct sandbox_record *record)
     keep (sweep, record, error);
     return;
   }
-  if (host_forget (host, record->id, &error) < 0) {
+  if (host_forget (host, record->id, &error) < 0)
     keep (sweep, record, error);
-    return;
-  }
-  log_event (LOG_LEVEL_INFO, "sandbox", "%s was left behind: %s", record->id,
-             gone ? "its record is dropped" : "killed");
-  note (gone ? sweep->dropped : sweep->killed, record->id);
+  else
+    ended (sweep, record, gone);
 }
 
 /* The first of the two kills of a creation that was cut short. */
 static void
 begin_finish (struct sweep *sweep, struct sandbox_record *record)
 {
-  struct provider_call call = call_in (SWEEP_CALL_MS, -1);
-  struct provider *provider;
   struct error *error = NULL;
   int gone;
 
   record->state = SANDBOX_STOPPING;
   record->deadline_ns = coffer_realtime_ns () + AFTERMATH_NS;
-  if (host_provider (sweep->host, record->provider, &provider, &error) < 0
-      || provider_kill (provider, record->id, &call, &gone, &error) < 0
+  if (end (sweep, record, &gone, &error) < 0
       || records_update (host_records (sweep->host), record, &error) < 0)
     keep (sweep, record, error);
   else
@@ -181,6 +196,16 @@ is_own (struct host *host, const char *id)
   return found;
 }
 
+static enum owner_state
+row_owner (struct host *host, const struct sandbox_record *record)
+{
+  const struct owner *self = host_owner (host, NULL);
+
+  return self ? owner_check (self, record->owner_pid, record->owner_start,
+                             record->owner_where)
+              : OWNER_UNKNOWN;
+}
+
 static void
 sweep_row (struct sweep *sweep, struct sandbox_record *record)
 {
@@ -191,8 +216,7 @@ sweep_row (struct sweep *sweep, struct sandbox_record *record)
       || (record->state == SANDBOX_LOST && !sweep->again))
     return;
   if (record->owner_pid)
-    owner = owner_check (&host->owner, record->owner_pid, record->owner_start,
-                         record->owner_where);
+    owner = row_owner (host, record);
   if (owner == OWNER_DEAD && record->state == SANDBOX_CREATING)
     begin_finish (sweep, record);
   else if (in_aftermath (record))
@@ -205,12 +229,45 @@ sweep_row (struct sweep *sweep, struct sandbox_record *record)
     adopt_or_drop (sweep, record);
 }
 
+/* The file of an ephemeral one whose owner is dead. */
+static enum run_fate
+sweep_run (void *data, struct sandbox_record *record)
+{
+  struct sweep *sweep = data;
+  struct error *error = NULL;
+  int cut_short = record->state == SANDBOX_CREATING, gone;
+
+  if (record->state == SANDBOX_LOST && !sweep->again)
+    return RUN_KEEP;
+  if (in_aftermath (record)) {
+    sweep->pending++;
+    return RUN_KEEP;
+  }
+  if (end (sweep, record, &gone, &error) < 0) {
+    record->state = SANDBOX_LOST;
+    keep (sweep, record, error);
+    return RUN_KEEP;
+  }
+  if (cut_short) {
+    record->state = SANDBOX_STOPPING;
+    record->deadline_ns = coffer_realtime_ns () + AFTERMATH_NS;
+    sweep->pending++;
+    return RUN_KEEP;
+  }
+  ended (sweep, record, gone);
+  return RUN_DROP;
+}
+
 static int
-sweep_rows (struct sweep *sweep, struct error **err)
+sweep_all (struct sweep *sweep, struct error **err)
 {
   auto_record_list struct record_list list = { 0, NULL };
   size_t i;
 
+  if (runs_visit_dead (sweep->host->place, sweep_run, sweep, err) < 0)
+    return -1;
+  if (!host_records (sweep->host))
+    return 0;
   if (records_list (host_records (sweep->host), RECORDS_UNSETTLED, &list, err)
       < 0)
     return -1;
@@ -223,13 +280,8 @@ int
 host_sweep (struct host *host, struct error **err)
 {
   struct sweep sweep = { .host = host };
-  struct error *error = NULL;
 
-  if (!host_records (host))
-    return 0;
-  if (sweep_rows (&sweep, &error) < 0)
-    return host_records_failed (host, error, err);
-  return 0;
+  return sweep_all (&sweep, err);
 }
 
 /* ---- settled rows against what providers say ----------------------------- */
@@ -389,7 +441,8 @@ sandbox_list (struct host *host, json_t **out, struct error **err)
   if (!host_records (host))
     return error_set (err, E_RECORDS, 0, "there are no records to list");
   if (host_sweep (host, err) < 0
-      || records_list (host_records (host), RECORDS_ALL, &list, err) < 0)
+      || records_list (host_records (host), RECORDS_ALL, &list, err) < 0
+      || runs_list (host->place, &list, err) < 0)
     return -1;
   for (i = 0; i < list.count; i++)
     if (list_row (host, list.items[i], &listings, rows, err) < 0)
@@ -406,9 +459,7 @@ prune_row (struct sweep *sweep, struct sandbox_record *record)
   /* Owned: sweep_rows has judged it, except one whose owner cannot be seen
    * from here; of that the provider must know. */
   if (record->owner_pid != 0
-      && owner_check (&sweep->host->owner, record->owner_pid,
-                      record->owner_start, record->owner_where)
-           != OWNER_UNKNOWN)
+      && row_owner (sweep->host, record) != OWNER_UNKNOWN)
     return;
   if (record->expires_ns && record->expires_ns < coffer_realtime_ns ()) {
     finish (sweep, record);
@@ -436,11 +487,11 @@ sandbox_prune (struct host *host, json_t **out, struct error **err)
   json_object_set_new (report, "kept", sweep.kept);
   if (!host_records (host))
     return error_set (err, E_RECORDS, 0, "there are no records to prune");
-  if (sweep_rows (&sweep, err) < 0)
+  if (sweep_all (&sweep, err) < 0)
     return -1;
   if (sweep.pending) {
     nanosleep (&aftermath, NULL);
-    if (sweep_rows (&sweep, err) < 0)
+    if (sweep_all (&sweep, err) < 0)
       return -1;
   }
   if (records_list (host_records (host), RECORDS_ALL, &list, err) < 0)

@@ -108,9 +108,10 @@ like "and none blocked" "$(cat "$out")" 'SigBlk:.0000000000000000$'
 
 # -- no place to write ------------------------------------------------------
 if [ "$(id -u)" -ne 0 ]; then
-  mkdir -p "$T/half/state" "$T/half/run" && chmod 700 "$T/half/run" "$T/half" && chmod 500 "$T/half/state"
+  mkdir -p "$T/half/state" "$T/half/run/linux" "$T/half/run/runs" && chmod -R 700 "$T/half" &&
+    chmod 500 "$T/half/state" "$T/half/run/runs"
   COFFER_HOME=$T/half run coffer run -- echo held
-  is "without a state folder that can be written, run goes on" "$status $(cat "$out")" "0 held"
+  is "without a folder that can be written, run goes on" "$status $(cat "$out")" "0 held"
   like "and says so" "$(cat "$err")" 'without records'
 fi
 

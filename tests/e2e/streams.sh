@@ -66,8 +66,8 @@ is "without -i there is none" "$(cat "$out")" end
 run coffer run -- sh -c 'exec 1>&- 2>&-; sleep 0.2; exit 6'
 is "closed streams are not its end" "$status" 6
 
-# Without records: held by its lifeline alone, and said.
-mkdir "$T/other" && chmod 700 "$T/other" && echo x >"$T/other/state"
+# Without records: held by its lifeline alone, and said.  It needs no state.
+mkdir -p "$T/other/run" && chmod 700 "$T/other" "$T/other/run" && echo x | tee "$T/other/state" >"$T/other/run/runs"
 run env COFFER_HOME="$T/other" "$COFFER_BUILD/coffer" run -- echo still
 is "no state folder" "$status $(cat "$out")" "0 still"
 like "is said" "$(cat "$err")" 'going on without records'

@@ -835,9 +835,7 @@ test_without_records_only_the_ephemeral_live (void **state)
   log_set_level ((enum log_level) -1);
   assert_int_equal (host_open (&f->place, 0, &f->host, &error), -1);
   assert_int_equal (error->number, E_RECORDS);
-  assert_int_equal (host_open (&f->place, HOST_RECORDS_OPTIONAL, &f->host,
-                               NULL), 0);
-  assert_false (host_has_records (f->host));
+  assert_int_equal (host_open (&f->place, HOST_EPHEMERAL, &f->host, NULL), 0);
   assert_int_equal (host_sweep (f->host, NULL), 0);
   assert_int_equal (sandbox_create (f->host, &request, NULL, &record, NULL,
                                     NULL), 0);
@@ -848,6 +846,151 @@ test_without_records_only_the_ephemeral_live (void **state)
   request.ephemeral = 0;
   assert_fails (sandbox_create (f->host, &request, NULL, &none, NULL,
                                 &refused), refused, E_RECORDS);
+}
+
+/* The file that cannot be made is missed, and said, by who needs none. */
+static void
+test_what_cannot_be_noted_lives_on_its_lifeline (void **state)
+{
+  struct sandbox_request request = { .ephemeral = 1 };
+  auto_sandbox_record struct sandbox_record *record = NULL;
+  auto_error struct error *error = NULL;
+  struct fixture *f = *state;
+  struct sandbox_record *none;
+  char path[600];
+
+  assert_int_equal (mkdir (f->place.runtime, 0700), 0);
+  snprintf (path, sizeof path, "%s/runs", f->place.runtime);
+  assert_int_equal (symlink ("/", path), 0);
+  assert_fails (sandbox_create (f->host, &request, NULL, &none, NULL, &error),
+                error, E_UNSAFE_FILE);
+  host_close (f->host);
+  log_set_level ((enum log_level) -1);
+  assert_int_equal (host_open (&f->place, HOST_EPHEMERAL, &f->host, NULL), 0);
+  assert_int_equal (sandbox_create (f->host, &request, NULL, &record, NULL,
+                                    NULL), 0);
+  assert_true (exists (f, record->id));
+}
+
+/* The provider has it no more. */
+static void
+forget (const struct fixture *f, const char *id)
+{
+  char path[600];
+
+  snprintf (path, sizeof path, "%s/fake/%s", f->place.runtime, id);
+  assert_int_equal (rmdir (path), 0);
+}
+
+/* Makes one, says so, and waits to be ended. */
+static pid_t
+owner_start (struct fixture *f, int fd)
+{
+  struct sandbox_request request = { .ephemeral = 1 };
+  struct sandbox_record *record;
+  struct host *host;
+  pid_t pid = fork ();
+
+  if (pid != 0)
+    return pid;
+  signal (SIGTERM, SIG_DFL);
+  if (host_open (&f->place, HOST_EPHEMERAL, &host, NULL) < 0
+      || sandbox_create (host, &request, NULL, &record, NULL, NULL) < 0
+      || write (fd, record->id, sizeof record->id) < 0)
+    _exit (1);
+  for (;;)
+    pause ();
+}
+
+static void
+test_what_only_its_owner_reaches_ends_with_its_owner (void **state)
+{
+  auto_error struct error *error = NULL;
+  struct fixture *f = *state;
+  char id[SANDBOX_ID_SIZE];
+  int ends[2], gone, status;
+  json_t *list, *info;
+  pid_t owner;
+
+  assert_int_equal (pipe (ends), 0);
+  owner = owner_start (f, ends[1]);
+  assert_int_equal (read (ends[0], id, sizeof id), (ssize_t) sizeof id);
+  assert_int_equal (sandbox_list (f->host, &list, NULL), 0);
+  assert_int_equal (json_array_size (list), 1);
+  json_decref (list);
+  assert_ok (sandbox_info (f->host, id, NULL, &info, &error), error);
+  assert_string_equal (json_string_value (json_object_get (info, "state")),
+                       "running");
+  json_decref (info);
+  /* To the provider it is as if it never was: the owner is who holds it. */
+  forget (f, id);
+  assert_ok (sandbox_info (f->host, id, NULL, &info, &error), error);
+  json_decref (info);
+  assert_ok (sandbox_kill (f->host, NULL, id, NULL, &gone, &error), error);
+  assert_int_equal (gone, 0);
+  assert_int_equal (waitpid (owner, &status, 0), owner);
+  assert_true (WIFSIGNALED (status) && WTERMSIG (status) == SIGTERM);
+  assert_int_equal (sandbox_kill (f->host, NULL, id, NULL, &gone, NULL), 0);
+  assert_int_equal (gone, 1);
+  assert_int_equal (host_sweep (f->host, NULL), 0);
+  assert_int_equal (rows (f), 0);
+  close (ends[0]);
+  close (ends[1]);
+}
+
+/* A file that nobody holds names a process that has nothing to do with it. */
+static void
+test_a_pid_in_a_file_that_nobody_holds_is_not_signalled (void **state)
+{
+  struct fixture *f = *state;
+  char path[600], id[SANDBOX_ID_SIZE];
+  int gone;
+  FILE *file;
+
+  assert_int_equal (sandbox_id_new (id, NULL), 0);
+  assert_int_equal (mkdir (f->place.runtime, 0700), 0);
+  snprintf (path, sizeof path, "%s/runs", f->place.runtime);
+  assert_int_equal (mkdir (path, 0700), 0);
+  snprintf (path, sizeof path, "%s/runs/%s", f->place.runtime, id);
+  file = fopen (path, "w");
+  assert_non_null (file);
+  fprintf (file, "{\"state\":1,\"id\":\"%s\",\"provider\":\"fake\","
+           "\"tenant\":\"default\",\"spec\":\"{}\",\"owner\":%d,"
+           "\"pid_namespace\":0,\"created_ns\":1,\"deadline_ns\":1}",
+           id, (int) getppid ());
+  fclose (file);
+  assert_int_equal (sandbox_kill (f->host, NULL, id, NULL, &gone, NULL), 0);
+  assert_int_equal (gone, 1);
+  assert_int_equal (host_sweep (f->host, NULL), 0);
+  assert_int_equal (noted (f), 0);
+}
+
+static void
+test_files_in_runs_that_are_no_records_are_harmless (void **state)
+{
+  static const char *const texts[]
+    = { "", "{", "[]", "{\"state\":9}", "{\"state\":1,\"id\":\"x\"}" };
+  struct fixture *f = *state;
+  char path[600], id[SANDBOX_ID_SIZE];
+  json_t *list;
+  FILE *file;
+  size_t i;
+
+  assert_int_equal (mkdir (f->place.runtime, 0700), 0);
+  snprintf (path, sizeof path, "%s/runs", f->place.runtime);
+  assert_int_equal (mkdir (path, 0700), 0);
+  for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    assert_int_equal (sandbox_id_new (id, NULL), 0);
+    snprintf (path, sizeof path, "%s/runs/%s", f->place.runtime, id);
+    file = fopen (path, "w");
+    assert_non_null (file);
+    fputs (texts[i], file);
+    fclose (file);
+  }
+  assert_int_equal (sandbox_list (f->host, &list, NULL), 0);
+  assert_int_equal (json_array_size (list), 0);
+  json_decref (list);
+  assert_int_equal (noted (f), 0);
 }
 
 static void
@@ -906,6 +1049,10 @@ main (void)
     TEST (test_a_kill_that_fails_keeps_the_row),
     TEST (test_extend_has_bounds),
     TEST (test_without_records_only_the_ephemeral_live),
+    TEST (test_what_cannot_be_noted_lives_on_its_lifeline),
+    TEST (test_what_only_its_owner_reaches_ends_with_its_owner),
+    TEST (test_a_pid_in_a_file_that_nobody_holds_is_not_signalled),
+    TEST (test_files_in_runs_that_are_no_records_are_harmless),
     TEST (test_closing_a_host_ends_what_is_ephemeral),
   };
 
