@@ -56,7 +56,7 @@ run coffer help verson
 is "help on nothing: exit status and code" "$status $(cut -d : -f 2 "$err" | head -1)" "2  E6001"
 run coffer run --profile no-such -- true
 like "a profile that is not there is refused" "$status $(head -1 "$err")" \
-  '^125 coffer: E8010: .*profile: only general, not no-such'
+  '^125 coffer: E2001: profile: there is no profile no-such on this host'
 like "a hint names the provider" "$(cat "$err")" "hint: .*provider info linux "
 run coffer sandbox info no/such
 like "an error names the sandbox" "$(cat "$err")" "E2009: no sandbox no/such"
