@@ -40,10 +40,33 @@ error_lookup (int number)
   return NULL;
 }
 
-/* A message is one line, whatever was formatted into it. */
+/* More than any path; a message may quote what is as long as a command line
+ * can be. */
+#define LINE_MAX_BYTES 6144
+#define LINE_HEAD_BYTES 5120
+
+static int
+continues_character (char c)
+{
+  return ((unsigned char) c & 0xc0) == 0x80;
+}
+
+/* A message is one line that can be read, whatever was formatted into it. */
 static void
 one_line (char *s)
 {
+  static const char gap[] = "…";
+  size_t size = strlen (s), head = LINE_HEAD_BYTES, tail;
+
+  if (size > LINE_MAX_BYTES) {
+    tail = size - (LINE_MAX_BYTES - LINE_HEAD_BYTES - sizeof gap);
+    while (head > 0 && continues_character (s[head]))
+      head--;
+    while (tail < size && continues_character (s[tail]))
+      tail++;
+    memcpy (s + head, gap, sizeof gap - 1);
+    memmove (s + head + sizeof gap - 1, s + tail, size - tail + 1);
+  }
   for (; *s; s++) {
     if (*s == '\n' || *s == '\r')
       *s = ' ';

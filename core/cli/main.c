@@ -3,6 +3,7 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,8 +96,11 @@ main (int argc, char **argv)
   auto_error struct error *err = NULL;
   int status;
 
-  if (fill_standard_descriptors () < 0)
+  if (fill_standard_descriptors () < 0) {
+    dprintf (STDERR_FILENO, "coffer: E%d: open /dev/null: %s\n", E_IO,
+             strerror (errno));
     return 125;
+  }
   survive_broken_pipes ();
   status = run_command (&cli, argc, argv, &err);
   if (status < 0) {

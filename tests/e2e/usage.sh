@@ -89,5 +89,9 @@ done
 status=0
 coffer version >&- 2>"$err" || status=$?
 is "without a stdout: no file of ours is written into" "$status" 0
+status=0
+(ulimit -n 3; exec "$COFFER_BUILD/coffer" version) <&- >"$out" 2>"$err" || status=$?
+is "without descriptors: exit status" "$status" 125
+like "without descriptors: said" "$(cat "$err")" "^coffer: E9001: open /dev/null: Too many"
 
 finish

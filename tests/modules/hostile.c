@@ -26,6 +26,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <time.h>
@@ -350,6 +351,54 @@ do_truncate (struct coffer_call *call, struct hostile *self, const char *arg)
   return report (call, "truncate", truncate (arg, 0));
 }
 
+/* What Landlock does not know of: "HOW:PATH". */
+static int32_t
+do_change (struct coffer_call *call, struct hostile *self, const char *arg)
+{
+  static const struct timespec epoch[2] = { { 1, 0 }, { 1, 0 } };
+  const char *path = strchr (arg, ':');
+  long result = -1;
+  int fd;
+
+  (void) self;
+  if (!path)
+    return COFFER_INVALID;
+  path++;
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  errno = EINVAL;
+  if (strncmp (arg, "chmod:", 6) == 0)
+    result = chmod (path, 0777);
+  else if (strncmp (arg, "fchmodat:", 9) == 0)
+    result = fchmodat (AT_FDCWD, path, 0777, 0);
+  else if (strncmp (arg, "fchmodat2:", 10) == 0)
+    result = syscall (452, AT_FDCWD, path, 0777, 0);
+  else if (strncmp (arg, "setuid:", 7) == 0)
+    result = fchmod (fd, 04755);
+  else if (strncmp (arg, "writable:", 9) == 0)
+    result = fchmod (fd, 0666);
+  else if (strncmp (arg, "private:", 8) == 0)
+    result = fchmod (fd, 0600);
+  else if (strncmp (arg, "chown:", 6) == 0)
+    result = chown (path, geteuid (), getegid ());
+  else if (strncmp (arg, "times:", 6) == 0)
+    result = utimensat (AT_FDCWD, path, epoch, 0);
+  else if (strncmp (arg, "setxattr:", 9) == 0)
+    result = setxattr (path, "user.coffer", "x", 1, 0);
+  else if (strncmp (arg, "watch:", 6) == 0)
+    result = syscall (SYS_inotify_add_watch,
+                      syscall (SYS_inotify_init1, 0), path, 0xfff);
+  else if (strncmp (arg, "lease:", 6) == 0)
+    result = fcntl (fd, F_SETLEASE, F_RDLCK);
+  else if (strncmp (arg, "owner:", 6) == 0)
+    result = fcntl (fd, F_SETOWN, getppid ());
+  else if (strncmp (arg, "signal:", 7) == 0)
+    result = fcntl (fd, F_SETSIG, SIGKILL);
+  report (call, "change", result);
+  if (fd >= 0)
+    close (fd);
+  return COFFER_OK;
+}
+
 static int32_t
 do_runtime (struct coffer_call *call, struct hostile *self, const char *arg)
 {
@@ -577,6 +626,19 @@ do_call (struct coffer_call *call, struct hostile *self, const char *arg)
                 { "userfaultfd", SYS_userfaultfd },
                 { "keyctl", SYS_keyctl }, { "chroot", SYS_chroot },
                 { "process_vm_readv", SYS_process_vm_readv },
+                { "process_vm_writev", SYS_process_vm_writev },
+                { "perf_event_open", SYS_perf_event_open },
+                { "add_key", SYS_add_key },
+                { "request_key", SYS_request_key },
+                { "setns", SYS_setns }, { "personality", SYS_personality },
+                { "sched_setaffinity", SYS_sched_setaffinity },
+                { "setpriority", SYS_setpriority },
+                { "timer_create", SYS_timer_create },
+                { "shmget", SYS_shmget }, { "mq_open", SYS_mq_open },
+                { "vmsplice", SYS_vmsplice }, { "quotactl", SYS_quotactl },
+                { "io_uring_enter", SYS_io_uring_enter },
+                { "pidfd_getfd", 438 }, { "process_madvise", 440 },
+                { "mount_setattr", 442 }, { "landlock_add_rule", 445 },
                 { "pidfd_open", 434 }, { "clone3", 435 },
                 { "kexec_load", SYS_kexec_load } };
   size_t i;
@@ -755,8 +817,8 @@ static const struct {
   { "emits", do_emits }, { "large", do_large }, { "log", do_log },
   { "flood", do_flood }, { "print", do_print }, { "progress", do_progress },
   { "secret", do_secret }, { "open", do_open }, { "write", do_write },
-  { "truncate", do_truncate }, { "runtime", do_runtime },
-  { "socket", do_socket }, { "pair", do_pair }, { "connect", do_connect },
+  { "truncate", do_truncate }, { "change", do_change },
+  { "runtime", do_runtime }, { "socket", do_socket }, { "pair", do_pair }, { "connect", do_connect },
   { "reconnect", do_reconnect }, { "fork", do_fork },
   { "threads", do_threads }, { "eat", do_eat },
   { "descriptors", do_descriptors }, { "exec", do_exec },

@@ -235,7 +235,7 @@ fake_create (struct provider *provider,
   if (fake.create_fails)
     return error_set (err, E_PROVIDER_FAILED, 0, "fake: create fails");
   emit (call, COFFER_REC_fact, &fact);
-  return emit_info (call, args->sandbox);
+  return emit_info (call, fake.create_misnames ? "sb-other" : args->sandbox);
 }
 
 static void

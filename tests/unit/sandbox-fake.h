@@ -14,6 +14,7 @@ struct fake {
   const char *isolation;        /* NULL: namespaces */
   int create_fails;             /* with E_PROVIDER_FAILED … */
   int create_leaves;            /* … and what was made stays */
+  int create_misnames;          /* reports another sandbox than was asked for */
   int kill_fails;
   int open_fails;
   int list_is_empty;            /* a list that lags */

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/sha256.h"
+#include "base/text.h"
 
 static void
 table_is_sorted_and_every_row_is_whole (void **state)
@@ -69,6 +70,34 @@ the_tables_hint_names_whose_it_is (void **state)
   error_hint_id (&err, "linux");
   assert_string_equal (error_next_step (err), error_lookup (E_USAGE)->todo);
   error_hint_id (NULL, "linux");
+}
+
+static void
+a_long_message_is_shortened_in_its_middle (void **state)
+{
+  auto_error struct error *err = NULL;
+  enum { LONG = 100000 };
+  char *text = malloc (2 * LONG + 1);
+  const char *message;
+  size_t i;
+
+  (void) state;
+  assert_non_null (text);
+  for (i = 0; i < LONG; i++)
+    memcpy (text + 2 * i, "é", 2);
+  text[2 * LONG] = '\0';
+  for (i = 0; i < 2; i++) {
+    error_set (&err, E_INVALID, 0, "a %s is not a size", text + i);
+    message = error_message (err);
+    assert_in_range (strlen (message), 4096, 8192);
+    assert_int_equal (strncmp (message, "a ", 2), 0);
+    assert_non_null (strstr (message, "…"));
+    assert_string_equal (message + strlen (message) - 14, " is not a size");
+  }
+  error_set (&err, E_INVALID, 0, "a %s is not a size", text);
+  assert_true (text_is_utf8 (error_message (err),
+                             strlen (error_message (err))));
+  free (text);
 }
 
 static void
@@ -250,6 +279,7 @@ main (void)
     cmocka_unit_test (table_is_sorted_and_every_row_is_whole),
     cmocka_unit_test (error_keeps_number_reason_and_context),
     cmocka_unit_test (the_tables_hint_names_whose_it_is),
+    cmocka_unit_test (a_long_message_is_shortened_in_its_middle),
     cmocka_unit_test (error_of_nobody_is_only_its_return),
     cmocka_unit_test (error_set_again_and_moved_frees_the_first),
     cmocka_unit_test (error_as_json_survives_bytes_that_are_not_utf8),

@@ -234,6 +234,22 @@ test_another_default_is_named (void **state)
 }
 
 static void
+test_the_report_is_of_the_sandbox_that_was_made (void **state)
+{
+  struct sandbox_request request = { .ephemeral = 1 };
+  auto_sandbox_record struct sandbox_record *record = NULL;
+  struct fixture *f = *state;
+  json_t *applied;
+
+  fake.create_misnames = 1;
+  assert_int_equal (sandbox_create (f->host, &request, NULL, &record,
+                                    &applied, NULL), 0);
+  assert_string_equal (json_string_value (json_object_get (applied, "id")),
+                       record->id);
+  json_decref (applied);
+}
+
+static void
 test_defaults_and_wishes_reach_the_provider (void **state)
 {
   struct sandbox_request request = { .memory_bytes = 64 << 20, .pids = 7,
@@ -1023,6 +1039,7 @@ main (void)
     TEST (test_the_operators_file_accepts_as_well),
     TEST (test_a_provider_that_isolates_nothing_names_it_all),
     TEST (test_another_default_is_named),
+    TEST (test_the_report_is_of_the_sandbox_that_was_made),
     TEST (test_defaults_and_wishes_reach_the_provider),
     TEST (test_a_mount_is_handed_over_as_a_descriptor),
     TEST (test_of_the_environment_only_names_are_kept),

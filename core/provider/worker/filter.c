@@ -12,6 +12,7 @@
 
 #include "config.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/mman.h>
@@ -43,11 +44,9 @@ static const int allowed[] = {
   S (chdir), S (fchdir), S (mkdir), S (mkdirat), S (rmdir), S (unlink),
   S (unlinkat), S (rename), S (renameat), S (renameat2), S (link),
   S (linkat), S (symlink), S (symlinkat), S (ftruncate), S (fallocate),
-  S (fsync), S (fdatasync), S (fadvise64), S (flock), S (fchmod),
-  S (fchmodat), S (chmod), S (utimensat), S (umask), S (statfs),
-  S (fstatfs), S (copy_file_range), S (sendfile), S (splice), S (tee),
-  S (inotify_init1), S (inotify_add_watch), S (inotify_rm_watch),
-  S (fcntl), S (dup), S (dup2), S (dup3), S (pipe), S (pipe2),
+  S (fsync), S (fdatasync), S (fadvise64), S (flock), S (umask),
+  S (statfs), S (fstatfs), S (copy_file_range), S (sendfile), S (splice),
+  S (tee), S (dup), S (dup2), S (dup3), S (pipe), S (pipe2),
   /* waiting */
   S (poll), S (ppoll), S (select), S (pselect6), S (epoll_create1),
   S (epoll_ctl), S (epoll_wait), S (epoll_pwait), S (eventfd2),
@@ -77,8 +76,14 @@ static const int for_children[] = {
   S (pidfd_send_signal)
 };
 
-/* Known, and refused: clearer than ENOSYS. */
+/* Known, and refused: clearer than ENOSYS.  No Landlock domain holds those
+ * that change or watch a file by its name. */
 static const int refused[] = {
+  S (chmod), S (fchmodat), S (chown), S (fchown), S (lchown),
+  S (fchownat), S (utime), S (utimes), S (futimesat), S (setxattr),
+  S (lsetxattr), S (fsetxattr), S (removexattr), S (lremovexattr),
+  S (fremovexattr), S (inotify_init), S (inotify_init1),
+  S (inotify_add_watch), S (fanotify_init), S (fanotify_mark),
   S (socket), S (connect), S (bind), S (listen), S (accept), S (accept4),
   S (ptrace), S (process_vm_readv), S (process_vm_writev), S (mount),
   S (umount2), S (unshare), S (setns), S (pivot_root), S (chroot), S (bpf),
@@ -172,6 +177,18 @@ add_shapes (scmp_filter_ctx filter)
     /* abort and raise; kill of the own group ends what it has started */
     RULE1 (tgkill, IS (0, self)), RULE1 (kill, IS (0, self)),
     RULE1 (kill, IS (0, 0)),
+    /* Times and modes of what is open; that may be only for reading, so
+     * nothing is made writable by others, nor run as its owner. */
+    RULE1 (utimensat, IS (1, 0)), RULE1 (fchmod, BITS (1, 07022, 0)),
+    /* no owner who gets signals, no lease that others wait for */
+    RULE1 (fcntl, IS (1, F_DUPFD)), RULE1 (fcntl, IS (1, F_DUPFD_CLOEXEC)),
+    RULE1 (fcntl, IS (1, F_GETFD)), RULE1 (fcntl, IS (1, F_SETFD)),
+    RULE1 (fcntl, IS (1, F_GETFL)), RULE1 (fcntl, IS (1, F_SETFL)),
+    RULE1 (fcntl, IS (1, F_GETLK)), RULE1 (fcntl, IS (1, F_SETLK)),
+    RULE1 (fcntl, IS (1, F_SETLKW)), RULE1 (fcntl, IS (1, F_OFD_GETLK)),
+    RULE1 (fcntl, IS (1, F_OFD_SETLK)), RULE1 (fcntl, IS (1, F_OFD_SETLKW)),
+    RULE1 (fcntl, IS (1, F_GETPIPE_SZ)), RULE1 (fcntl, IS (1, F_SETPIPE_SZ)),
+    RULE1 (fcntl, IS (1, F_GET_SEALS)), RULE1 (fcntl, IS (1, F_ADD_SEALS)),
     /* reading limits, not setting them */
     RULE1 (prlimit64, IS (2, 0)),
     RULE1 (prctl, IS (0, PR_SET_NAME)), RULE1 (prctl, IS (0, PR_GET_NAME)),
