@@ -5,6 +5,8 @@
 
 #include "cli/output.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "sandbox/sandbox.h"
 
 /* ---- JSON --------------------------------------------------------------- */
 
@@ -55,6 +58,28 @@ name_encodings (json_t *value)
     name_encodings (item);
 }
 
+/* Somebody else may have made the pipe or terminal that is our output one that
+ * does not block; a document that is cut short is worth nothing. */
+static int
+write_patiently (const char *bytes, size_t size)
+{
+  struct pollfd room = { .fd = STDOUT_FILENO, .events = POLLOUT };
+  ssize_t n;
+
+  while (size > 0) {
+    n = write (STDOUT_FILENO, bytes, size);
+    if (n < 0 && errno == EAGAIN)
+      n = poll (&room, 1, -1) < 0 ? -1 : 0;
+    if (n < 0 && (errno != EINTR || sandbox_signal_caught ()))
+      return -1;
+    if (n > 0) {
+      bytes += n;
+      size -= (size_t) n;
+    }
+  }
+  return 0;
+}
+
 int
 output_json (json_t *take_value, struct error **err)
 {
@@ -66,9 +91,12 @@ output_json (json_t *take_value, struct error **err)
     text = json_text (value);
   if (!text)
     return error_set (err, E_NO_MEMORY, 0, "writing JSON");
-  fputs (text, stdout);
-  fputc ('\n', stdout);
-  return output_finish (err);
+  if (output_finish (err) < 0)
+    return -1;
+  if (write_patiently (text, strlen (text)) < 0
+      || write_patiently ("\n", 1) < 0)
+    return error_set (err, E_IO, errno, "writing to standard output");
+  return 0;
 }
 
 int

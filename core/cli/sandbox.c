@@ -27,15 +27,32 @@ begin (struct cli *cli, struct host **host, struct provider_call *call,
 /* ---- create ------------------------------------------------------------- */
 
 static int
+print_created (struct cli *cli, const struct sandbox_record *record,
+               json_t *applied, struct error **err)
+{
+  if (cli->json)
+    return output_json (
+      json_pack ("{s:s, s:s, s:s?, s:s, s:I, s:I, s:O?}", "id", record->id,
+                 "provider", record->provider, "native_id", record->native_id,
+                 "state", sandbox_state_name (record->state), "created_ns",
+                 (json_int_t) record->created_ns, "expires_ns",
+                 (json_int_t) record->expires_ns, "applied", applied),
+      err);
+  printf ("%s\n", record->id);
+  return output_finish (err);
+}
+
+static int
 create_run (struct cli *cli, struct error **err)
 {
   auto_spec struct spec spec = { 0 };
   auto_sandbox_record struct sandbox_record *record = NULL;
   auto_json json_t *applied = NULL;
+  auto_error struct error *error = NULL;
   struct output_progress progress;
   struct provider_call call;
   struct host *host;
-  int r;
+  int r, gone;
 
   if (spec_read (cli, &spec, err) < 0 || session_host (cli, 0, &host, err) < 0)
     return -1;
@@ -47,16 +64,12 @@ create_run (struct cli *cli, struct error **err)
   if (r < 0)
     return -1;
   session_warn (cli, record, applied);
-  if (cli->json)
-    return output_json (
-      json_pack ("{s:s, s:s, s:s?, s:s, s:I, s:I, s:O?}", "id", record->id,
-                 "provider", record->provider, "native_id", record->native_id,
-                 "state", sandbox_state_name (record->state), "created_ns",
-                 (json_int_t) record->created_ns, "expires_ns",
-                 (json_int_t) record->expires_ns, "applied", applied),
-      err);
-  printf ("%s\n", record->id);
-  return output_finish (err);
+  if (print_created (cli, record, applied, err) == 0)
+    return 0;
+  /* Nobody knows of it: what is reported as failed is not there. */
+  if (sandbox_kill (host, NULL, record->id, NULL, &gone, &error) < 0)
+    output_note ("%s is still there: %s", record->id, error_message (error));
+  return -1;
 }
 
 /* ---- info and connect --------------------------------------------------- */

@@ -8,6 +8,7 @@ SCENARIOS += \
   %D%/call.sh \
   %D%/choice.sh \
   %D%/contract.sh \
+  %D%/descriptors.sh \
   %D%/files.sh \
   %D%/host.sh \
   %D%/json.sh \

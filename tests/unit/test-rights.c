@@ -95,7 +95,7 @@ what_may_be_read_is_not_changed (void **state)
   assert_true (fd >= 0 && fchmod (fd, 0644) == 0 && fstat (fd, &before) == 0);
   close (fd);
   yaml = text_printf ("permissions: {read: [%s]}", dir);
-  fixture = start (&(struct fixture_spec){ .module = "hostile",
+  fixture = fixture_start (&(struct fixture_spec){ .module = "hostile",
                                            .yaml = yaml });
   for (i = 0; i < sizeof ways / sizeof ways[0]; i++) {
     snprintf (word, sizeof word, "change:%s:%s", ways[i], path);
@@ -106,7 +106,7 @@ what_may_be_read_is_not_changed (void **state)
   assert_int_equal (before.st_mtim.tv_sec, after.st_mtim.tv_sec);
   /* What new files of a provider need works. */
   snprintf (word, sizeof word, "change:private:%s", path);
-  assert_done (fixture, word, "");
+  fixture_assert_done (fixture, word, "");
   fixture_free (fixture);
   snprintf (word, sizeof word, "%s/file", dir);
   assert_int_equal (unlink (word), 0);
@@ -302,7 +302,7 @@ the_kernel_is_out_of_reach (void **state)
   (void) state;
   for (i = 0; i < sizeof calls / sizeof calls[0]; i++) {
     snprintf (word, sizeof word, "call:%s", calls[i]);
-    fixture_assert_filtered (fixture, word);
+    assert_filtered (fixture, word);
   }
   fixture_assert_refused (fixture, "ptrace", NULL);
   fixture_assert_refused (fixture, "kill:parent", NULL);
