@@ -7,6 +7,7 @@ lib_LIBRARIES += %D%/lib/libcoffer-provider.a
   %D%/lib/fd.c \
   %D%/lib/files.c \
   %D%/lib/internal.h \
+  %D%/lib/name.c \
   %D%/lib/path.c \
   %D%/lib/tree.c
 # -fPIC: modules are made of it as well as programs.

@@ -72,6 +72,16 @@ json_bytes (const char *bytes, size_t size)
 }
 
 json_t *
+json_texts (const char *const *texts)
+{
+  json_t *array = json_array ();
+
+  for (; texts && *texts; texts++)
+    json_array_append_new (array, json_bytes (*texts, strlen (*texts)));
+  return array;
+}
+
+json_t *
 json_u64 (uint64_t value)
 {
   char digits[24];
@@ -93,6 +103,27 @@ json_get_u64 (const json_t *value, uint64_t *out)
       && strlen (json_string_value (value)) == json_string_length (value))
     return text_parse_u64 (json_string_value (value), 0, UINT64_MAX, out);
   return -1;
+}
+
+void
+json_put_text (json_t *object, const char *key, const char *text)
+{
+  if (text)
+    json_object_set_new (object, key, json_bytes (text, strlen (text)));
+}
+
+void
+json_put_u64 (json_t *object, const char *key, uint64_t value)
+{
+  if (value)
+    json_object_set_new (object, key, json_u64 (value));
+}
+
+void
+json_put_texts (json_t *object, const char *key, const char *const *texts)
+{
+  if (texts && *texts)
+    json_object_set_new (object, key, json_texts (texts));
 }
 
 char *

@@ -20,10 +20,20 @@ int json_parse (const char *bytes, size_t size, json_t **out,
  * {"b64": "…"}; NULL becomes null. */
 json_t *json_bytes (const char *bytes, size_t size);
 
+/* A vector of strings, each by json_bytes; NULL is an empty one. */
+json_t *json_texts (const char *const *texts);
+
 /* A u64: a number up to 2^53, above that a decimal string. */
 json_t *json_u64 (uint64_t value);
 /* The other way: -1 when it is neither. */
 int json_get_u64 (const json_t *value, uint64_t *out);
+
+/* Sets a key only where there is something: a text, a number above 0, a
+ * vector that is not empty. */
+void json_put_text (json_t *object, const char *key, const char *text);
+void json_put_u64 (json_t *object, const char *key, uint64_t value);
+void json_put_texts (json_t *object, const char *key,
+                     const char *const *texts);
 
 /* Compact text, keys in insertion order; the caller frees. */
 char *json_text (const json_t *value);

@@ -215,6 +215,33 @@ place_check_trusted (int fd, const char *what, struct error **err)
   return check_stat (&st, what, err);
 }
 
+int
+place_read_trusted (int dir, const char *name, const char *shown,
+                    size_t limit, int number, char **bytes, size_t *size,
+                    struct error **err)
+{
+  coffer_autoclose int fd = -1;
+  struct stat st;
+
+  fd = openat (dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0)
+    return error_set (err, errno == ELOOP ? E_UNSAFE_FILE : number, errno,
+                      "open %s", shown);
+  if (fstat (fd, &st) < 0)
+    return error_set (err, E_IO, errno, "stat %s", shown);
+  if (!S_ISREG (st.st_mode))
+    return error_set (err, E_UNSAFE_FILE, 0, "%s is not a regular file",
+                      shown);
+  if (place_check_trusted (fd, shown, err) < 0)
+    return -1;
+  if (coffer_read_whole (fd, limit, bytes, size) == 0)
+    return 0;
+  if (errno == EFBIG)
+    return error_set (err, number, 0, "%s: larger than %zu KiB", shown,
+                      limit / 1024);
+  return error_set (err, E_IO, errno, "read %s", shown);
+}
+
 /* ---- opening ------------------------------------------------------------ */
 
 /* A walk from "/": the folder reached, and what is left of the path. */

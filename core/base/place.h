@@ -35,6 +35,14 @@ int place_open_dir (const char *path, struct error **err);
  * `what` names it in the message.  E_UNSAFE_FILE. */
 int place_check_trusted (int fd, const char *what, struct error **err);
 
+/* The content of a regular file that passes that rule, NUL-terminated beyond
+ * *size, at most `limit` bytes; the caller frees.  Links are refused and a
+ * FIFO is not waited for.  `number`: the error when it cannot be read, with
+ * sys_errno ENOENT when there is none. */
+int place_read_trusted (int dir, const char *name, const char *shown,
+                        size_t limit, int number, char **bytes, size_t *size,
+                        struct error **err);
+
 /* Opens a folder that must be trusted all the way: each component by
  * descriptor, no links below the first untrusted owner, each passing the
  * rule above.  O_PATH|O_DIRECTORY. */

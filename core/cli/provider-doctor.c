@@ -13,29 +13,15 @@
 #include "cli/provider.h"
 #include "provider/provider.h"
 
-static json_t *
-failed_check (const char *check, const struct error *error)
-{
-  const struct error_info *info = error_lookup (error->number);
-  json_t *item = registry_check_new (check, 0, error->message,
-                                     error->hint ? error->hint
-                                     : info ? info->todo : NULL);
-  auto_free char *code = text_printf ("E%d", error->number);
-
-  if (item && code)
-    json_object_set_new (item, "code", json_string (code));
-  return item;
-}
-
 /* A right that the kernel cannot enforce fails the start; so this step is said
  * to have failed by that code, and the handshake not to have been reached. */
 static void
 add_start_failure (json_t *checks, const struct error *error)
 {
   if (error->number == E_PERMISSION)
-    json_array_append_new (checks, failed_check ("permissions", error));
+    json_array_append_new (checks, registry_check_failed ("permissions", error));
   else
-    json_array_append_new (checks, failed_check ("handshake", error));
+    json_array_append_new (checks, registry_check_failed ("handshake", error));
 }
 
 static void
@@ -105,7 +91,7 @@ start (struct cli *cli, const struct registry_entry *entry, json_t *checks,
   }
   add_started (checks, entry, provider);
   if (provider_probe (provider, facts, &error) < 0)
-    json_array_append_new (checks, failed_check ("probe", error));
+    json_array_append_new (checks, registry_check_failed ("probe", error));
   else
     add_probe (checks, *facts);
 }

@@ -10,6 +10,7 @@
 
 #include <coffer/provider.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/provider.h"
@@ -17,36 +18,11 @@
 
 /* -- JSON ------------------------------------------------------------------ */
 
+/* The manifest owns its strings; JSON only reads them. */
 static void
-set_text (json_t *object, const char *key, const char *value)
+put_texts (json_t *object, const char *key, char *const *texts)
 {
-  if (value)
-    json_object_set_new (object, key, json_string (value));
-}
-
-static void
-set_number (json_t *object, const char *key, uint64_t value)
-{
-  if (value)
-    json_object_set_new (object, key, json_integer ((json_int_t) value));
-}
-
-static json_t *
-texts_json (char *const *texts)
-{
-  json_t *array = json_array ();
-  size_t i;
-
-  for (i = 0; texts && texts[i]; i++)
-    json_array_append_new (array, json_string (texts[i]));
-  return array;
-}
-
-static void
-set_texts (json_t *object, const char *key, char *const *texts)
-{
-  if (texts)
-    json_object_set_new (object, key, texts_json (texts));
+  json_put_texts (object, key, (const char *const *) texts);
 }
 
 static json_t *
@@ -60,7 +36,7 @@ modules_json (const struct manifest *m)
                               "file", m->modules[i].file);
 
     if (m->modules[i].sha256[0])
-      set_text (item, "sha256", m->modules[i].sha256);
+      json_put_text (item, "sha256", m->modules[i].sha256);
     json_array_append_new (array, item);
   }
   return array;
@@ -76,7 +52,7 @@ files_json (const struct manifest *m)
     json_t *item = json_pack ("{s:s}", "name", m->files[i].name);
 
     if (m->files[i].sha256[0])
-      set_text (item, "sha256", m->files[i].sha256);
+      json_put_text (item, "sha256", m->files[i].sha256);
     json_array_append_new (array, item);
   }
   return array;
@@ -109,12 +85,12 @@ config_json (const struct registry_entry *entry)
                               manifest_config_type_name (key->type),
                               "required", key->required);
 
-    set_text (item, "env", key->env);
-    set_text (item, "help", key->help);
+    json_put_text (item, "env", key->env);
+    json_put_text (item, "help", key->help);
     if (value && !value->secret)
-      set_text (item, "value", value->value);
+      json_put_text (item, "value", value->value);
     if (value)
-      set_text (item, "origin", value->origin);
+      json_put_text (item, "origin", value->origin);
     json_array_append_new (array, item);
   }
   return array;
@@ -125,13 +101,13 @@ permissions_json (const struct manifest_permissions *p)
 {
   json_t *object = json_object ();
 
-  set_texts (object, "connect", p->connect);
-  set_texts (object, "read", p->read);
-  set_texts (object, "write", p->write);
+  put_texts (object, "connect", p->connect);
+  put_texts (object, "read", p->read);
+  put_texts (object, "write", p->write);
   if (p->exec_any)
-    set_text (object, "exec", "any");
+    json_put_text (object, "exec", "any");
   else
-    set_texts (object, "exec", p->exec);
+    put_texts (object, "exec", p->exec);
   if (p->namespaces)
     json_object_set_new (object, "namespaces", json_true ());
   if (p->cgroup)
@@ -144,10 +120,10 @@ limits_json (const struct manifest_limits *limits)
 {
   json_t *object = json_object ();
 
-  set_number (object, "memory_bytes", limits->memory_bytes);
-  set_number (object, "files", limits->files);
-  set_number (object, "processes", limits->processes);
-  set_number (object, "calls", limits->calls);
+  json_put_u64 (object, "memory_bytes", limits->memory_bytes);
+  json_put_u64 (object, "files", limits->files);
+  json_put_u64 (object, "processes", limits->processes);
+  json_put_u64 (object, "calls", limits->calls);
   return object;
 }
 
@@ -156,20 +132,21 @@ add_manifest (json_t *info, const struct registry_entry *entry)
 {
   const struct manifest *m = entry->manifest;
 
-  set_text (info, "summary", m->summary);
-  set_text (info, "version", m->version);
-  set_text (info, "license", m->license);
-  set_text (info, "homepage", m->homepage);
-  set_text (info, "manifest", m->path);
-  set_text (info, "manifest_sha256", m->sha256);
+  json_put_text (info, "summary", m->summary);
+  json_put_text (info, "version", m->version);
+  json_put_text (info, "license", m->license);
+  json_put_text (info, "homepage", m->homepage);
+  json_put_text (info, "manifest", m->path);
+  json_put_text (info, "manifest_sha256", m->sha256);
   json_object_set_new (info, "module", modules_json (m));
   json_object_set_new (info, "files", files_json (m));
   json_object_set_new (info, "contract",
                        json_pack ("{s:i, s:i}", "major", m->contract_major,
                                   "minor", m->contract_minor));
-  set_text (info, "threads", m->threads == COFFER_THREADS_PARALLEL
+  json_put_text (info, "threads", m->threads == COFFER_THREADS_PARALLEL
                              ? "parallel" : "serial");
-  json_object_set_new (info, "capabilities", texts_json (m->capabilities));
+  json_object_set_new (info, "capabilities",
+                       json_texts ((const char *const *) m->capabilities));
   json_object_set_new (info, "isolation",
                        json_pack ("{s:s, s:b}", "kind", m->isolation_kind,
                                   "host_kernel_shared",
@@ -193,7 +170,7 @@ provider_info_json (const struct registry_entry *entry)
     json_object_set_new (info, "error", error_to_json (entry->error));
   if (entry->manifest)
     add_manifest (info, entry);
-  set_text (info, "operator_file", entry->override_path);
+  json_put_text (info, "operator_file", entry->override_path);
   if (entry->allow_degraded)
     json_object_set_new (info, "allow_degraded", json_true ());
   return info;

@@ -443,45 +443,21 @@ manifest_parse (const char *bytes, size_t size, const char *path,
   return 0;
 }
 
-/* O_NONBLOCK, so that a FIFO is refused and not waited for. */
-static int
-read_trusted (int dir, const char *name, const char *shown, char **bytes,
-              size_t *size, struct error **err)
-{
-  coffer_autoclose int fd = -1;
-  struct stat st;
-
-  fd = openat (dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0 && errno == ENOENT)
-    return error_set (err, E_NOT_FOUND, 0, "there is no manifest %s", shown);
-  if (fd < 0)
-    return error_set (err, errno == ELOOP ? E_UNSAFE_FILE : E_IO, errno,
-                      "open %s", shown);
-  if (fstat (fd, &st) < 0)
-    return error_set (err, E_IO, errno, "stat %s", shown);
-  if (!S_ISREG (st.st_mode))
-    return error_set (err, E_UNSAFE_FILE, 0, "%s is not a regular file",
-                      shown);
-  if (place_check_trusted (fd, shown, err) < 0)
-    return -1;
-  if (coffer_read_whole (fd, YAML_MAX_BYTES, bytes, size) < 0) {
-    if (errno == EFBIG)
-      return error_set (err, E_MANIFEST, 0, "%s: larger than %d KiB", shown,
-                        YAML_MAX_BYTES / 1024);
-    return error_set (err, E_IO, errno, "read %s", shown);
-  }
-  return 0;
-}
-
 int
 manifest_load (int dir, const char *name, const char *shown_path,
                struct manifest **out, struct error **err)
 {
+  auto_error struct error *error = NULL;
   auto_free char *bytes = NULL;
   size_t size = 0;
 
-  if (read_trusted (dir, name, shown_path, &bytes, &size, err) < 0)
-    return -1;
+  if (place_read_trusted (dir, name, shown_path, YAML_MAX_BYTES, E_MANIFEST,
+                          &bytes, &size, &error) < 0) {
+    if (error && error->sys_errno == ENOENT)
+      return error_set (err, E_NOT_FOUND, 0, "there is no manifest %s",
+                        shown_path);
+    return error_move (err, steal (error));
+  }
   return manifest_parse (bytes, size, shown_path, out, err);
 }
 

@@ -42,18 +42,22 @@ add_passed (json_t *checks, const char *check, const char *detail)
   json_array_append_new (checks, registry_check_new (check, 1, detail, NULL));
 }
 
-static void
-add_failed (json_t *checks, const char *check, const struct error *error)
+json_t *
+registry_check_failed (const char *check, const struct error *error)
 {
-  const struct error_info *info = error_lookup (error->number);
-  json_t *item = registry_check_new (check, 0, error->message,
-                                     error->hint ? error->hint
-                                     : info ? info->todo : NULL);
+  json_t *item = registry_check_new (check, 0, error_message (error),
+                                     error_next_step (error));
   auto_free char *code = text_printf ("E%d", error->number);
 
   if (item && code)
     json_object_set_new (item, "code", json_string (code));
-  json_array_append_new (checks, item);
+  return item;
+}
+
+static void
+add_failed (json_t *checks, const char *check, const struct error *error)
+{
+  json_array_append_new (checks, registry_check_failed (check, error));
 }
 
 /* -- integrity ------------------------------------------------------------- */

@@ -16,31 +16,10 @@
 #include "contract/contract.h"
 #include "provider/registry-read.h"
 
-static int
-open_trusted (int dir, const char *name, const char *shown, struct error **err)
-{
-  coffer_autoclose int fd = -1;
-  struct stat st;
-
-  fd = openat (dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0)
-    return error_set (err, errno == ELOOP ? E_UNSAFE_FILE : E_CONFIG, errno,
-                      "open %s", shown);
-  if (fstat (fd, &st) < 0)
-    return error_set (err, E_IO, errno, "stat %s", shown);
-  if (!S_ISREG (st.st_mode))
-    return error_set (err, E_UNSAFE_FILE, 0, "%s is not a regular file",
-                      shown);
-  if (place_check_trusted (fd, shown, err) < 0)
-    return -1;
-  return coffer_fd_steal (&fd);
-}
-
 int
 operator_read (int dir, const char *name, const char *shown,
                struct yaml_node **out, struct error **err)
 {
-  coffer_autoclose int fd = -1;
   auto_free char *bytes = NULL;
   size_t size = 0;
 
@@ -48,11 +27,9 @@ operator_read (int dir, const char *name, const char *shown,
       || (faccessat (dir, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0
           && (errno == ENOENT || errno == ENOTDIR)))
     return 0;
-  fd = open_trusted (dir, name, shown, err);
-  if (fd < 0)
+  if (place_read_trusted (dir, name, shown, YAML_MAX_BYTES, E_CONFIG, &bytes,
+                          &size, err) < 0)
     return -1;
-  if (coffer_read_whole (fd, YAML_MAX_BYTES, &bytes, &size) < 0)
-    return error_set (err, E_CONFIG, errno, "read %s", shown);
   return yaml_read (bytes, size, shown, E_CONFIG, out, err) < 0 ? -1 : 1;
 }
 

@@ -176,20 +176,21 @@ take_receipt (struct registry_entry *entry, const json_t *receipt,
 static int
 read_receipt (struct registry_entry *entry, struct error **err)
 {
-  coffer_autoclose int fd = -1;
+  auto_error struct error *error = NULL;
   auto_free char *bytes = NULL;
   auto_json json_t *receipt = NULL;
   size_t size = 0;
 
-  fd = openat (entry->dir_fd, "receipt.json",
-               O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0 && errno == ENOENT)
+  if (place_read_trusted (entry->dir_fd, "receipt.json", "receipt.json",
+                          MAX_RECEIPT, E_INTEGRITY, &bytes, &size,
+                          &error) < 0
+      && error && error->sys_errno == ENOENT)
     return 0;
-  if (fd < 0 || coffer_read_whole (fd, MAX_RECEIPT, &bytes, &size) < 0)
-    return error_set (err, E_INTEGRITY, errno, "read %s/receipt.json",
-                      entry->dir);
-  if (place_check_trusted (fd, "receipt.json", err) < 0
-      || json_parse (bytes, size, &receipt, err) < 0)
+  if (error) {
+    error_move (err, steal (error));
+    return error_wrap (err, "%s", entry->dir);
+  }
+  if (json_parse (bytes, size, &receipt, err) < 0)
     return error_wrap (err, "%s", entry->dir);
   return take_receipt (entry, receipt, err) < 0 ? -1 : 1;
 }

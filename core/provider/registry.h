@@ -81,6 +81,7 @@ json_t *registry_check (const struct registry_entry *entry, int verify);
 /* One such check, remedy NULL: none; and whether all of a list are ok. */
 json_t *registry_check_new (const char *check, int ok, const char *detail,
                             const char *remedy);
+json_t *registry_check_failed (const char *check, const struct error *error);
 int registry_check_passed (const json_t *checks);
 
 const char *registry_trust_name (enum registry_trust trust);

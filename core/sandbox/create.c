@@ -301,7 +301,7 @@ applied_json (const struct creation *creation, const char *id,
   json_t *applied = json_copy (info), *words, *word;
   size_t i, j;
 
-  words = texts_to_json (coffer_strings_view (&creation->not_applied));
+  words = json_texts (coffer_strings_view (&creation->not_applied));
   json_array_foreach (json_object_get (info, "not_applied"), i, word) {
     for (j = 0; j < json_array_size (words); j++)
       if (json_equal (json_array_get (words, j), word))

@@ -8,13 +8,6 @@
 #include "sandbox/info.h"
 
 static void
-put (json_t *object, const char *key, const char *text)
-{
-  if (text)
-    json_object_set_new (object, key, json_bytes (text, strlen (text)));
-}
-
-static void
 put_time (json_t *object, const char *key, int64_t value)
 {
   if (value)
@@ -22,37 +15,20 @@ put_time (json_t *object, const char *key, int64_t value)
 }
 
 json_t *
-texts_to_json (const char *const *texts)
-{
-  json_t *array = json_array ();
-
-  for (; texts && *texts; texts++)
-    json_array_append_new (array, json_bytes (*texts, strlen (*texts)));
-  return array;
-}
-
-static void
-put_texts (json_t *object, const char *key, const char *const *texts)
-{
-  if (texts && *texts)
-    json_object_set_new (object, key, texts_to_json (texts));
-}
-
-json_t *
 info_to_json (const struct coffer_sandbox_info *info)
 {
   json_t *object = json_object ();
 
-  put (object, "id", info->sandbox);
-  put (object, "native_id", info->native_id);
-  put (object, "state", info->state);
+  json_put_text (object, "id", info->sandbox);
+  json_put_text (object, "native_id", info->native_id);
+  json_put_text (object, "state", info->state);
   put_time (object, "created_ns", info->created_ns);
   put_time (object, "expires_ns", info->expires_ns);
-  put (object, "template", info->template_name);
-  put (object, "isolation", info->isolation);
-  put (object, "workspace", info->workspace);
-  put_texts (object, "not_applied", info->not_applied);
-  put_texts (object, "metadata", info->metadata);
+  json_put_text (object, "template", info->template_name);
+  json_put_text (object, "isolation", info->isolation);
+  json_put_text (object, "workspace", info->workspace);
+  json_put_texts (object, "not_applied", info->not_applied);
+  json_put_texts (object, "metadata", info->metadata);
   return object;
 }
 
@@ -61,12 +37,12 @@ fact_to_json (const struct coffer_fact *fact)
 {
   json_t *object = json_object ();
 
-  put (object, "name", fact->name);
-  put (object, "state", fact->state);
-  put (object, "value", fact->value);
-  put (object, "how", fact->how);
-  put (object, "remedy", fact->remedy);
-  put_texts (object, "narrows", fact->narrows);
+  json_put_text (object, "name", fact->name);
+  json_put_text (object, "state", fact->state);
+  json_put_text (object, "value", fact->value);
+  json_put_text (object, "how", fact->how);
+  json_put_text (object, "remedy", fact->remedy);
+  json_put_texts (object, "narrows", fact->narrows);
   return object;
 }
 
@@ -75,12 +51,12 @@ stat_to_json (const struct coffer_file_stat *stat)
 {
   json_t *object = json_object ();
 
-  put (object, "path", stat->path);
-  put (object, "kind", stat->kind);
+  json_put_text (object, "path", stat->path);
+  json_put_text (object, "kind", stat->kind);
   json_object_set_new (object, "size_bytes", json_u64 (stat->size_bytes));
   json_object_set_new (object, "mode", json_integer (stat->mode));
   put_time (object, "modified_ns", stat->modified_ns);
-  put (object, "target", stat->target);
+  json_put_text (object, "target", stat->target);
   return object;
 }
 

@@ -29,7 +29,4 @@ json_t *info_to_json (const struct coffer_sandbox_info *info);
 json_t *fact_to_json (const struct coffer_fact *fact);
 json_t *stat_to_json (const struct coffer_file_stat *stat);
 
-/* A vector of strings as an array; NULL is an empty one. */
-json_t *texts_to_json (const char *const *texts);
-
 #endif /* SANDBOX_INFO_H */

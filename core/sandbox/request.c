@@ -287,34 +287,17 @@ request_check (const struct sandbox_request *request, struct error **err)
 
 /* ---- as JSON ------------------------------------------------------------- */
 
+/* Only what stands before the first =: values may be secret. */
 static void
-put_text (json_t *object, const char *key, const char *text)
-{
-  if (text)
-    json_object_set_new (object, key, json_bytes (text, strlen (text)));
-}
-
-static void
-put_number (json_t *object, const char *key, uint64_t value)
-{
-  if (value)
-    json_object_set_new (object, key, json_u64 (value));
-}
-
-/* `names`: only what stands before the first =. */
-static void
-put_list (json_t *object, const char *key, const char *const *list, int names)
+put_names (json_t *object, const char *key, const char *const *list)
 {
   json_t *array;
-  size_t i;
 
   if (!list || !list[0])
     return;
   array = json_array ();
-  for (i = 0; list[i]; i++)
-    json_array_append_new (array,
-                           json_bytes (list[i], names ? strcspn (list[i], "=")
-                                                      : strlen (list[i])));
+  for (; *list; list++)
+    json_array_append_new (array, json_bytes (*list, strcspn (*list, "=")));
   json_object_set_new (object, key, array);
 }
 
@@ -330,8 +313,8 @@ put_mounts (json_t *object, const struct sandbox_request *request)
   for (i = 0; i < request->n_mounts; i++) {
     json_t *mount = json_object ();
 
-    put_text (mount, "source", request->mounts[i].source);
-    put_text (mount, "target", request->mounts[i].target);
+    json_put_text (mount, "source", request->mounts[i].source);
+    json_put_text (mount, "target", request->mounts[i].target);
     json_object_set_new (mount, "writable",
                          json_boolean (request->mounts[i].writable));
     json_array_append_new (array, mount);
@@ -345,22 +328,22 @@ request_to_json (const struct sandbox_request *request, struct error **err)
   auto_json json_t *object = json_object ();
   char *text;
 
-  put_text (object, "template", request->template_name);
-  put_text (object, "image", request->image);
-  put_text (object, "profile", request->profile);
-  put_text (object, "workdir", request->workdir);
-  put_text (object, "user", request->user);
-  put_text (object, "network", request->network);
-  put_number (object, "memory_bytes", request->memory_bytes);
-  put_number (object, "disk_bytes", request->disk_bytes);
-  put_number (object, "inodes", request->inodes);
-  put_number (object, "pids", request->pids);
-  put_number (object, "cpu_millis", request->cpu_millis);
-  put_number (object, "ttl_ms", request->ttl_ms);
-  put_list (object, "env", request->env, 1);
-  put_list (object, "allow", request->allow, 0);
-  put_list (object, "ports", request->ports, 0);
-  put_list (object, "metadata", request->metadata, 0);
+  json_put_text (object, "template", request->template_name);
+  json_put_text (object, "image", request->image);
+  json_put_text (object, "profile", request->profile);
+  json_put_text (object, "workdir", request->workdir);
+  json_put_text (object, "user", request->user);
+  json_put_text (object, "network", request->network);
+  json_put_u64 (object, "memory_bytes", request->memory_bytes);
+  json_put_u64 (object, "disk_bytes", request->disk_bytes);
+  json_put_u64 (object, "inodes", request->inodes);
+  json_put_u64 (object, "pids", request->pids);
+  json_put_u64 (object, "cpu_millis", request->cpu_millis);
+  json_put_u64 (object, "ttl_ms", request->ttl_ms);
+  put_names (object, "env", request->env);
+  json_put_texts (object, "allow", request->allow);
+  json_put_texts (object, "ports", request->ports);
+  json_put_texts (object, "metadata", request->metadata);
   put_mounts (object, request);
   text = json_text (object);
   if (!text)

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <coffer/buffer.h>
@@ -63,21 +62,10 @@ sandbox_open (const struct host *host, const char *sandbox)
   return coffer_fd_steal (&folder);
 }
 
-/* By way of the folder's descriptor: a socket's path holds 107 bytes. */
 int
 keeper_connect (int folder)
 {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  coffer_autoclose int fd = socket (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-  if (fd < 0)
-    return -1;
-  snprintf (address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s",
-            folder, KEEPER_SOCKET);
-  while (connect (fd, (struct sockaddr *) &address, sizeof address) < 0)
-    if (errno != EINTR)
-      return -1;
-  return coffer_fd_steal (&fd);
+  return coffer_socket_connect (folder, KEEPER_SOCKET, 0);
 }
 
 int

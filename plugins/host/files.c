@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,8 +48,8 @@ place_find (struct coffer_call *call, const struct host *host,
             const char *sandbox, struct place *place)
 {
   coffer_autoclose int folder = sandbox_open (host, sandbox);
-  char link[32], workspace[PATH_MAX];
-  ssize_t n;
+  char *workspace;
+  int r;
 
   if (folder < 0)
     return fail_sandbox (call, errno, sandbox);
@@ -56,13 +57,13 @@ place_find (struct coffer_call *call, const struct host *host,
                                      O_RDONLY | O_DIRECTORY, 0);
   if (place->root < 0)
     return fail_sandbox (call, errno, sandbox);
-  snprintf (link, sizeof link, "/proc/self/fd/%d", place->root);
-  n = readlink (link, workspace, sizeof workspace - 1);
-  if (n < 0)
+  workspace = coffer_fd_path (place->root);
+  if (!workspace)
     return coffer_fail_errno (call, errno, "the workspace");
-  workspace[n] = '\0';
-  if (cut (workspace, &place->path) < 0 ||
-      (place->other && cut (workspace, &place->other) < 0))
+  r = cut (workspace, &place->path) < 0 ||
+      (place->other && cut (workspace, &place->other) < 0);
+  free (workspace);
+  if (r)
     return coffer_fail (call, COFFER_DENIED, "the path is not below the "
                         "workspace: give one that begins with no slash");
   return COFFER_OK;

@@ -133,17 +133,17 @@ write_metadata (int folder, const char *const *metadata)
 static int
 workspace_path (int folder, char *path, size_t size)
 {
-  char link[32];
-  ssize_t n;
+  char *at = coffer_fd_path (folder);
+  int n;
 
-  snprintf (link, sizeof link, "/proc/self/fd/%d", folder);
-  n = readlink (link, path, size - sizeof "/" KEEPER_WORKSPACE);
-  if (n < 0 || (size_t) n >= size - sizeof "/" KEEPER_WORKSPACE) {
-    errno = n < 0 ? errno : ENAMETOOLONG;
+  if (!at)
     return -1;
-  }
-  memcpy (path + n, "/" KEEPER_WORKSPACE, sizeof "/" KEEPER_WORKSPACE);
-  return 0;
+  n = snprintf (path, size, "%s/" KEEPER_WORKSPACE, at);
+  free (at);
+  if (n >= 0 && (size_t) n < size)
+    return 0;
+  errno = ENAMETOOLONG;
+  return -1;
 }
 
 static int32_t

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,15 +23,9 @@
 static int
 make_listener (int folder)
 {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  coffer_autoclose int fd = socket (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  coffer_autoclose int fd = coffer_socket_bind (folder, KEEPER_SOCKET);
 
-  if (fd < 0)
-    return -1;
-  snprintf (address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s",
-            folder, KEEPER_SOCKET);
-  if (bind (fd, (struct sockaddr *) &address, sizeof address) < 0 ||
-      listen (fd, 64) < 0)
+  if (fd < 0 || listen (fd, 64) < 0)
     return -1;
   return coffer_fd_steal (&fd);
 }

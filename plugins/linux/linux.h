@@ -5,6 +5,7 @@
  * spawn.c    making a sandbox; with it plan.c, facts.c, ids.c
  * link.c     speaking with an init
  * box.c      sandboxes: folders of the runtime directory, finding, killing
+ * info.c     what is said of them, lists, their time
  * cgroup.c   a control group for each, where one may be made
  * exec.c     commands
  * inside.c   files and metrics
@@ -145,9 +146,18 @@ void box_clear (int folder);
 void box_remove (struct linux_provider *self, const char *id, int folder);
 /* The listening socket of a new sandbox. */
 int box_listener (int folder);
+/* Ends its init, and with it all that is in it; the folder is locked.  0 when
+ * there is none any more, -1 with errno when it could not be reached. */
+int box_end (struct linux_provider *self, const char *id, int folder,
+             struct coffer_call *call);
+int32_t linux_sandbox_kill (struct coffer_call *call, void *self,
+                            const char *sandbox,
+                            const struct coffer_sandbox_kill_opts *opts);
+
+/* ---- info.c ------------------------------------------------------------- */
+
 int32_t box_emit_info (struct coffer_call *call, struct link *link,
                        const char *id, int folder);
-
 /* Every folder: sandboxes are emitted (or not), leftovers removed. */
 int32_t box_visit_all (struct linux_provider *self, struct coffer_call *call,
                        int emit);
@@ -157,9 +167,6 @@ int32_t linux_sandbox_info (struct coffer_call *call, void *self,
                             const struct coffer_sandbox_info_opts *opts);
 int32_t linux_sandbox_list (struct coffer_call *call, void *self,
                             const struct coffer_sandbox_list_opts *opts);
-int32_t linux_sandbox_kill (struct coffer_call *call, void *self,
-                            const char *sandbox,
-                            const struct coffer_sandbox_kill_opts *opts);
 int32_t linux_sandbox_extend (struct coffer_call *call, void *self,
                               const char *sandbox, uint64_t ttl_ms,
                               const struct coffer_sandbox_extend_opts *opts);

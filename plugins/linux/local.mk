@@ -11,6 +11,7 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/exec.c \
   %D%/facts.c \
   %D%/ids.c \
+  %D%/info.c \
   %D%/inside.c \
   %D%/link.c \
   %D%/linux.c \

@@ -130,20 +130,6 @@ mount_detach (struct making *making, const struct coffer_mount *mount,
   return COFFER_OK;
 }
 
-static char *
-descriptor_path (int fd)
-{
-  char link[40], path[4096];
-  ssize_t n;
-
-  snprintf (link, sizeof link, "/proc/self/fd/%d", fd);
-  n = readlink (link, path, sizeof path - 1);
-  if (n <= 0 || (size_t) n >= sizeof path - 1)
-    return NULL;
-  path[n] = '\0';
-  return path[0] == '/' ? strdup (path) : NULL;
-}
-
 static int32_t
 mount_add (struct making *making, const struct coffer_mount *mount)
 {
@@ -169,7 +155,7 @@ mount_add (struct making *making, const struct coffer_mount *mount)
       return code;
     out->flags |= MOUNT_DETACHED;
   } else {
-    making->sources[making->n_mounts] = descriptor_path (fd);
+    making->sources[making->n_mounts] = coffer_fd_path (fd);
     if (making->sources[making->n_mounts] == NULL)
       return coffer_fail (making->call, COFFER_INVALID,
                           "mounts: the source has no path any more");

@@ -487,6 +487,63 @@ write_all_survives_short_writes (void **state)
   free (bytes);
 }
 
+static void
+a_path_is_that_of_the_open_file_and_of_no_other (void **state)
+{
+  const char *dir = *state;
+  char path[4096];
+  char *got;
+  int fd, pair[2];
+
+  snprintf (path, sizeof path, "%s/%s", dir, "你好 'q\".txt");
+  fd = open (path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  assert_true (fd >= 0);
+  got = coffer_fd_path (fd);
+  assert_string_equal (got, path);
+  free (got);
+  unlink (path);
+  assert_null (coffer_fd_path (fd));
+  assert_int_equal (errno, ENOENT);
+  close (fd);
+  assert_int_equal (pipe (pair), 0);
+  assert_null (coffer_fd_path (pair[0]));
+  assert_int_equal (errno, ENOENT);
+  close (pair[0]);
+  close (pair[1]);
+  assert_null (coffer_fd_path (-1));
+}
+
+static void
+sockets_are_reached_below_a_long_path (void **state)
+{
+  const char *dir = *state;
+  char path[4096], name[200];
+  int folder, server, client, peer;
+
+  memset (name, 'n', sizeof name - 1);
+  name[sizeof name - 1] = '\0';
+  snprintf (path, sizeof path, "%s/%s", dir, name);
+  assert_int_equal (mkdir (path, 0700), 0);
+  folder = open (path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  assert_int_equal (coffer_socket_bind (folder, name), -1);
+  assert_int_equal (errno, ENAMETOOLONG);
+  server = coffer_socket_bind (folder, "s");
+  assert_true (server >= 0);
+  assert_int_equal (coffer_socket_connect (folder, "s", SOCK_NONBLOCK), -1);
+  assert_int_equal (errno, ECONNREFUSED);
+  assert_int_equal (listen (server, 1), 0);
+  client = coffer_socket_connect (folder, "s", 0);
+  peer = accept (server, NULL, NULL);
+  assert_true (client >= 0 && peer >= 0);
+  assert_int_equal (coffer_write_all (client, "x", 1), 1);
+  assert_int_equal (fcntl (client, F_GETFD), FD_CLOEXEC);
+  assert_int_equal (coffer_socket_bind (folder, "s"), -1);
+  assert_int_equal (errno, EADDRINUSE);
+  close (client), close (peer), close (server);
+  unlinkat (folder, "s", 0);
+  close (folder);
+}
+
 int
 main (void)
 {
@@ -506,6 +563,12 @@ main (void)
     cmocka_unit_test (copy_from_an_endless_source_ends),
     cmocka_unit_test (write_to_a_pipe_without_reader_is_an_error_and_no_signal),
     cmocka_unit_test (write_all_survives_short_writes),
+    cmocka_unit_test_setup_teardown (
+      a_path_is_that_of_the_open_file_and_of_no_other, harness_folder_new,
+      harness_folder_free),
+    cmocka_unit_test_setup_teardown (
+      sockets_are_reached_below_a_long_path, harness_folder_new,
+      harness_folder_free),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -39,6 +39,19 @@ int coffer_read_whole (int fd, size_t limit, char **out, size_t *size);
  * `name` is for people (seen in /proc/PID/fd). */
 int coffer_memfd_sealed (const char *name, const void *bytes, size_t size);
 
+/* Where an open file or folder lies, as this process sees it: for people and
+ * for programs that take only names, since it may be moved at any time.  The
+ * caller frees.  NULL with errno: ENOENT for what has no path (a pipe, memory,
+ * a removed file), ENAMETOOLONG beyond 4095 bytes. */
+char *coffer_fd_path (int fd);
+
+/* A SOCK_SEQPACKET unix socket called `name` in `folder` (a descriptor, O_PATH
+ * will do; needs /proc), since an address holds no path beyond 107 bytes.
+ * Bind makes it, not yet listening.  Connect never waits with `flags`
+ * SOCK_NONBLOCK, which the descriptor then keeps; else flags is 0. */
+int coffer_socket_bind (int folder, const char *name);
+int coffer_socket_connect (int folder, const char *name, int flags);
+
 /* Waits until `fd` has `events` (poll's), `cancel_fd` is readable or
  * CLOCK_MONOTONIC reaches deadline_ns.  1: ready; 0 with errno ECANCELED or
  * ETIMEDOUT; -1: error.  cancel_fd -1: none. */
