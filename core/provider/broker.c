@@ -4,9 +4,11 @@
 
 #include "config.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -188,6 +190,14 @@ config_allows (const struct manifest *manifest, char *const *config,
   return 0;
 }
 
+static int
+is_address (const char *host)
+{
+  struct in_addr v4;
+
+  return strchr (host, ':') || inet_aton (host, &v4);
+}
+
 /* NAME:PORT or *.NAME:PORT, where "*" is one label or more. */
 static int
 entry_allows (const char *entry, const struct broker_target *target)
@@ -207,10 +217,24 @@ entry_allows (const char *entry, const struct broker_target *target)
     return 0;
   if (!wild)
     return strcmp (granted.host, target->host) == 0;
+  if (is_address (target->host))
+    return 0;                   /* below a name there are names */
   have = strlen (target->host);
   want = strlen (granted.host);
   return have > want + 1 && target->host[have - want - 1] == '.'
          && strcmp (target->host + have - want, granted.host) == 0;
+}
+
+static int
+is_configured (const struct manifest *manifest, char *const *config,
+               const struct broker_target *target)
+{
+  char **entry = manifest->permissions.connect;
+
+  for (; entry && *entry; entry++)
+    if (strcmp (*entry, "config") == 0)
+      return config_allows (manifest, config, target);
+  return 0;
 }
 
 int
@@ -342,6 +366,63 @@ resolve (const struct broker_target *target, int64_t deadline_ns,
   return 0;
 }
 
+/* ---- where a name may lead -------------------------------------------------
+ * Whoever owns a name decides what it resolves to: the grant of a name is none
+ * of what answers on this machine only, or on the link, as the services do
+ * that give a machine its credentials. */
+
+static int
+v4_may_lead (uint32_t address, int loopback)
+{
+  uint8_t first = (uint8_t) (address >> 24);
+
+  return first != 0 && first < 224 && address >> 16 != 0xa9fe
+         && (loopback || first != 127);
+}
+
+static int
+v6_may_lead (const struct in6_addr *address, int loopback)
+{
+  static const uint8_t nat64[12] = { 0, 0x64, 0xff, 0x9b };
+  static const uint8_t metadata[16] = { 0xfd, 0, 0x0e, 0xc2, 0, 0, 0, 0, 0, 0,
+                                        0, 0, 0, 0, 0x02, 0x54 };
+  const uint8_t *byte = address->s6_addr;
+  uint32_t v4 = (uint32_t) byte[12] << 24 | byte[13] << 16 | byte[14] << 8
+                | byte[15];
+
+  if (IN6_IS_ADDR_LOOPBACK (address))
+    return loopback;
+  if (IN6_IS_ADDR_V4MAPPED (address) || IN6_IS_ADDR_V4COMPAT (address)
+      || memcmp (byte, nat64, sizeof nat64) == 0)
+    return v4_may_lead (v4, loopback);
+  return !IN6_IS_ADDR_UNSPECIFIED (address) && !IN6_IS_ADDR_LINKLOCAL (address)
+         && !IN6_IS_ADDR_MULTICAST (address)
+         && memcmp (byte, metadata, sizeof metadata) != 0;
+}
+
+int
+broker_name_may_lead (const struct sockaddr *address, int loopback)
+{
+  const void *whole = address;
+  const struct sockaddr_in *v4 = whole;
+  const struct sockaddr_in6 *v6 = whole;
+
+  if (address->sa_family == AF_INET)
+    return v4_may_lead (ntohl (v4->sin_addr.s_addr), loopback);
+  return address->sa_family == AF_INET6
+         && v6_may_lead (&v6->sin6_addr, loopback);
+}
+
+static int
+is_local (const char *host)
+{
+  static const char local[] = ".localhost";
+  size_t size = strlen (host), want = sizeof local - 1;
+
+  return strcmp (host, local + 1) == 0
+         || (size > want && strcmp (host + size - want, local) == 0);
+}
+
 /* ---- connecting ---------------------------------------------------------- */
 
 static int
@@ -379,15 +460,18 @@ connect_address (const struct sockaddr *address, socklen_t size,
 }
 
 static int
-connect_tcp (const struct broker_target *target, int64_t deadline_ns,
-             int cancel_fd, struct error **err)
+connect_tcp (const struct broker_target *target, int is_configured,
+             int64_t deadline_ns, int cancel_fd, struct error **err)
 {
   struct addrinfo *found = NULL, *ai;
-  int fd = -1, keep = ECONNREFUSED;
+  int fd = -1, keep = 0, loopback = is_configured || is_local (target->host);
 
   if (resolve (target, deadline_ns, cancel_fd, &found, err) < 0)
     return -1;
   for (ai = found; ai && fd < 0; ai = ai->ai_next) {
+    if (!is_address (target->host)
+        && !broker_name_may_lead (ai->ai_addr, loopback))
+      continue;
     fd = connect_address (ai->ai_addr, ai->ai_addrlen, deadline_ns,
                           cancel_fd);
     keep = errno;
@@ -395,35 +479,31 @@ connect_tcp (const struct broker_target *target, int64_t deadline_ns,
       break;
   }
   freeaddrinfo (found);
+  if (fd < 0 && keep == 0)
+    return error_set (err, E_CONNECT_DENIED, 0,
+                      "%s leads to this machine or to a service of its link, "
+                      "which only an address grants", target->host);
   if (fd < 0)
     return error_set (err, E_CONNECT_FAILED, keep, "connect %s:%u",
                       target->host, target->port);
   return fd;
 }
 
-/* Through a descriptor of the folder: sun_path is short. */
+/* Through a descriptor: what was looked at is what is connected to, and
+ * sun_path is short. */
 static int
-connect_unix (const struct broker_target *target, int64_t deadline_ns,
-              int cancel_fd, struct error **err)
+connect_unix (const struct broker_target *target, char *const *writable,
+              int64_t deadline_ns, int cancel_fd, struct error **err)
 {
   struct sockaddr_un address = { .sun_family = AF_UNIX };
-  coffer_autoclose int dir = -1;
-  auto_free char *folder = strdup (target->path);
-  char *slash;
-  int fd, n;
+  coffer_autoclose int found = broker_open_socket (target->path, writable,
+                                                   err);
+  int fd;
 
-  if (!folder)
-    return error_set (err, E_NO_MEMORY, 0, "out of memory");
-  slash = strrchr (folder, '/');
-  *slash = '\0';
-  dir = open (*folder ? folder : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (dir < 0)
-    return error_set (err, E_CONNECT_FAILED, errno, "connect unix:%s",
-                      target->path);
-  n = snprintf (address.sun_path, sizeof address.sun_path,
-                "/proc/self/fd/%d/%s", dir, slash + 1);
-  if (n < 0 || (size_t) n >= sizeof address.sun_path)
-    return denied (err, "the socket's name is too long");
+  if (found < 0)
+    return -1;
+  snprintf (address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d",
+            found);
   fd = connect_address ((struct sockaddr *) (void *) &address, sizeof address,
                         deadline_ns, cancel_fd);
   if (fd < 0)
@@ -453,8 +533,10 @@ broker_connect (const struct manifest *manifest, char *const *config,
                       parsed->port);
   }
   return parsed->is_unix
-         ? connect_unix (parsed, deadline_ns, cancel_fd, err)
-         : connect_tcp (parsed, deadline_ns, cancel_fd, err);
+         ? connect_unix (parsed, manifest->permissions.write, deadline_ns,
+                         cancel_fd, err)
+         : connect_tcp (parsed, is_configured (manifest, config, parsed),
+                        deadline_ns, cancel_fd, err);
 }
 
 int32_t

@@ -6,6 +6,7 @@
 #define PROVIDER_BROKER_H
 
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "base/error.h"
 #include "provider/manifest.h"
@@ -29,6 +30,14 @@ int broker_allows (const struct manifest *manifest, char *const *config,
 int broker_connect (const struct manifest *manifest, char *const *config,
                     const char *target, int64_t deadline_ns, int cancel_fd,
                     struct error **err);
+/* Whether a name that was granted may lead to this address; loopback: also
+ * when it is this machine's own. */
+int broker_name_may_lead (const struct sockaddr *address, int loopback);
+/* O_PATH descriptor of the socket at `path`, reached through no link that lies
+ * in one of the folders `writable` or below.  E_CONNECT_DENIED,
+ * E_CONNECT_FAILED. */
+int broker_open_socket (const char *path, char *const *writable,
+                        struct error **err);
 /* The code of the contract that a module gets for such an error. */
 int32_t broker_code (const struct error *error);
 

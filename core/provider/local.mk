@@ -3,7 +3,7 @@ noinst_LIBRARIES += %D%/libprovider.a
 
 %C%_libprovider_a_CFLAGS = $(HOST_CC_FLAGS)
 %C%_libprovider_a_SOURCES = \
-  %D%/broker.c %D%/broker.h \
+  %D%/broker.c %D%/broker-unix.c %D%/broker.h \
   %D%/dispatch.c %D%/dispatch.h \
   %D%/gate.c %D%/gate.h \
   %D%/in-process.c \

@@ -4,6 +4,8 @@
 
 #include "config.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <coffer/buffer.h>
@@ -93,17 +95,89 @@ add_base64 (struct redactor *redactor, const char *secret, size_t before)
   free (text);
 }
 
+/* Of \uXXXX: writers differ. */
+static void
+lower_digits (char *text)
+{
+  size_t i;
+
+  for (; *text; text++) {
+    if (*text != '\\')
+      continue;
+    if (!*++text)
+      return;
+    for (i = 1; *text == 'u' && i <= 4 && text[i]; i++)
+      text[i] = (char) tolower ((unsigned char) text[i]);
+  }
+}
+
+/* As it stands in a JSON document; not a word when it is no UTF-8, which JSON
+ * cannot hold. */
+static void
+add_json (struct redactor *redactor, const char *secret, size_t flags)
+{
+  json_t *value = json_string (secret);
+  char *text = value ? json_dumps (value, flags | JSON_ENCODE_ANY) : NULL;
+  size_t size = text ? strlen (text) : 0;
+
+  if (value && !text)
+    redactor->patterns.failed = 1;
+  if (size > 2) {
+    text[size - 1] = '\0';      /* the quotes */
+    add_pattern (redactor, text + 1);
+    lower_digits (text);
+    add_pattern (redactor, text + 1);
+    explicit_bzero (text, size);
+  }
+  free (text);
+  json_decref (value);
+}
+
+/* Logs come in lines, and so does a key in a file. */
+static void
+add_lines (struct redactor *redactor, const char *secret)
+{
+  const char *line, *end;
+  char *copy;
+
+  for (line = secret; *line; line = end + strspn (end, "\r\n")) {
+    end = line + strcspn (line, "\r\n");
+    copy = strndup (line, (size_t) (end - line));
+    if (!copy) {
+      redactor->patterns.failed = 1;
+      return;
+    }
+    if (end - line >= REDACT_MIN_BYTES)
+      add_pattern (redactor, copy);
+    explicit_bzero (copy, (size_t) (end - line));
+    free (copy);
+  }
+}
+
 static void
 add_secret (struct redactor *redactor, const char *secret)
 {
   size_t before;
 
   add_pattern (redactor, secret);
+  add_json (redactor, secret, 0);
+  add_json (redactor, secret, JSON_ESCAPE_SLASH);
+  add_json (redactor, secret, JSON_ENSURE_ASCII);
+  add_json (redactor, secret, JSON_ENSURE_ASCII | JSON_ESCAPE_SLASH);
+  add_lines (redactor, secret);
   add_url (redactor, secret, "%02X", 0);
   add_url (redactor, secret, "%02x", 0);
   add_url (redactor, secret, "%02X", 1);
   for (before = 0; before < 3; before++)
     add_base64 (redactor, secret, before);
+}
+
+static int
+compare_length (const void *a, const void *b)
+{
+  size_t x = strlen (*(char *const *) a), y = strlen (*(char *const *) b);
+
+  return x < y ? 1 : x > y ? -1 : 0;
 }
 
 int
@@ -124,6 +198,10 @@ redactor_new (char *const *secrets, struct redactor **out, size_t *skipped,
     redactor_free (redactor);
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
   }
+  /* The longest first: a secret may begin with another. */
+  if (redactor->patterns.count > 1)
+    qsort (redactor->patterns.items, redactor->patterns.count,
+           sizeof *redactor->patterns.items, compare_length);
   *out = redactor;
   return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Secrets that the host handed to a provider, and their removal from all that
- * the provider says.  A secret is looked for as it is, URL-encoded (upper and
- * lower case digits) and in base64 (both alphabets, each of the three ways it
- * can lie in a longer text).  What is found becomes "[hidden]", in place: no
+ * the provider says.  A secret is looked for as it is, each of its lines, as
+ * JSON writes it, URL-encoded (upper and lower case digits) and in base64 (both
+ * alphabets, each of the three ways it can lie in a longer text).  What is found becomes "[hidden]", in place: no
  * pattern is shorter than that. */
 
 #ifndef PROVIDER_REDACT_H

@@ -6,9 +6,12 @@
 
 #include "harness.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/un.h>
 
 #include <coffer/fd.h>
 
@@ -50,6 +53,34 @@ secrets_are_hidden_in_each_form (void **state)
   assert_hidden ("a b/c+d?e", "x=a+b%2Fc%2Bd%3Fe&y", "x=[hidden]&y");
   assert_hidden ("hunter2hunter2", "hunter2 hunter 2", "hunter2 hunter 2");
   assert_hidden ("12345678", "12345678", "[hidden]");
+  assert_hidden ("say \"no\"\\/caf\303\251",
+                 "{\"k\":\"say \\\"no\\\"\\\\/caf\303\251\"}",
+                 "{\"k\":\"[hidden]\"}");
+  assert_hidden ("say \"no\"\\/caf\303\251",
+                 "{\"k\":\"say \\\"no\\\"\\\\\\/caf\\u00E9\"}",
+                 "{\"k\":\"[hidden]\"}");
+  assert_hidden ("caf\303\251-\303\240-la", "\"caf\\u00e9-\\u00e0-la\"",
+                 "\"[hidden]\"");
+  assert_hidden ("first-line\nsecond-line\r\n", "{\"k\":\"first-line\\nsecond-"
+                 "line\\r\\n\"}", "{\"k\":\"[hidden]\"}");
+  assert_hidden ("first-line\nsecond-line\r\n", "read: second-line",
+                 "read: [hidden]");
+}
+
+/* Of a secret that begins with another nothing is left behind it. */
+static void
+longer_secrets_are_hidden_first (void **state)
+{
+  char *secrets[] = { (char *) "password", (char *) "password-of-root", NULL };
+  struct redactor *redactor;
+  char text[] = "password-of-root password";
+  size_t skipped;
+
+  (void) state;
+  assert_int_equal (redactor_new (secrets, &redactor, &skipped, NULL), 0);
+  redact_text (redactor, text);
+  assert_string_equal (text, "[hidden] [hidden]");
+  redactor_free (redactor);
 }
 
 /* Whatever stands before and behind it, no eight characters of its base64
@@ -265,6 +296,7 @@ permissions_grant_what_they_name (void **state)
                                  (char *) "*.example.net:80",
                                  (char *) "unix:/run/x.sock", NULL };
   static char *const config[] = { (char *) "config", NULL };
+  static char *const numbers[] = { (char *) "*.0.0.1:80", NULL };
 
   (void) state;
   assert_true (allows (names, "tcp:API.example.org:443"));
@@ -275,6 +307,8 @@ permissions_grant_what_they_name (void **state)
   assert_true (allows (names, "tcp:a.b.example.net:80"));
   assert_false (allows (names, "tcp:example.net:80"));
   assert_false (allows (names, "tcp:aexample.net:80"));
+  assert_true (allows (numbers, "tcp:x.0.0.1:80"));
+  assert_false (allows (numbers, "tcp:127.0.0.1:80"));
   assert_true (allows (names, "unix:/run/x.sock"));
   assert_false (allows (names, "unix:/run/y.sock"));
   assert_true (allows (config, "config:url"));
@@ -283,6 +317,119 @@ permissions_grant_what_they_name (void **state)
   assert_false (allows (config, "tcp:text.example.org:80"));
   assert_false (allows (NULL, "config:url"));
   assert_false (allows (NULL, "tcp:api.example.org:443"));
+}
+
+static int
+may_lead (const char *address, int loopback)
+{
+  struct sockaddr_in v4 = { .sin_family = AF_INET };
+  struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
+  void *whole = strchr (address, ':') ? (void *) &v6 : (void *) &v4;
+
+  assert_int_equal (inet_pton (whole == &v6 ? AF_INET6 : AF_INET, address,
+                               whole == &v6 ? (void *) &v6.sin6_addr
+                                            : (void *) &v4.sin_addr), 1);
+  return broker_name_may_lead (whole, loopback);
+}
+
+static void
+a_name_leads_to_no_place_of_this_machine (void **state)
+{
+  static const char *const never[] = {
+    "169.254.169.254", "169.254.0.1", "0.0.0.0", "0.1.2.3", "224.0.0.1",
+    "255.255.255.255", "240.0.0.1", "::", "fe80::1", "febf::1", "ff02::1",
+    "fd00:ec2::254", "::ffff:169.254.169.254", "64:ff9b::169.254.169.254",
+    "::169.254.169.254",
+  };
+  static const char *const local[] = { "127.0.0.1", "127.8.9.1", "::1",
+                                       "::ffff:127.0.0.1" };
+  static const char *const good[] = { "10.0.0.1", "192.168.1.1", "8.8.8.8",
+                                      "169.253.1.1", "2001:db8::1",
+                                      "fd00:1::254", "::ffff:8.8.8.8" };
+  size_t i;
+
+  (void) state;
+  for (i = 0; i < sizeof never / sizeof never[0]; i++)
+    if (may_lead (never[i], 0) || may_lead (never[i], 1))
+      fail_msg ("%s", never[i]);
+  for (i = 0; i < sizeof local / sizeof local[0]; i++)
+    if (may_lead (local[i], 0) || !may_lead (local[i], 1))
+      fail_msg ("%s", local[i]);
+  for (i = 0; i < sizeof good / sizeof good[0]; i++)
+    if (!may_lead (good[i], 0))
+      fail_msg ("%s", good[i]);
+}
+
+/* A listening socket at `path`. */
+static int
+listen_at (const char *path)
+{
+  struct sockaddr_un address = { .sun_family = AF_UNIX };
+  int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+  assert_true (strlen (path) < sizeof address.sun_path);
+  strcpy (address.sun_path, path);
+  assert_int_equal (bind (fd, (struct sockaddr *) (void *) &address,
+                          sizeof address), 0);
+  assert_int_equal (listen (fd, 4), 0);
+  return fd;
+}
+
+/* 0 or the error's number. */
+static int
+connects_to (char **write, const char *dir, const char *name)
+{
+  auto_free char *grant = text_printf ("unix:%s/%s", dir, name);
+  char *connect[] = { grant, NULL };
+  struct manifest manifest = { .permissions = { .connect = connect,
+                                                .write = write } };
+  auto_error struct error *error = NULL;
+  int fd = broker_connect (&manifest, NULL, grant,
+                           coffer_now_ns () + 2000000000, -1, &error);
+
+  if (fd >= 0)
+    close (fd);
+  return fd >= 0 ? 0 : error->number;
+}
+
+static void
+a_provider_leads_the_host_to_no_other_socket (void **state)
+{
+  char dir[] = "/tmp/coffer-unit-XXXXXX";
+  auto_free char *theirs = NULL, *file = NULL, *path = NULL, *made = NULL;
+  char *write[2] = { NULL, NULL };
+  void *gone = dir;
+  int fd;
+
+  (void) state;
+  assert_non_null (mkdtemp (dir));
+  theirs = text_printf ("%s/theirs", dir);
+  file = text_printf ("%s/plain", theirs);
+  path = text_printf ("%s/sock", dir);
+  made = text_printf ("%s/link", theirs);
+  write[0] = theirs;
+  assert_int_equal (mkdir (theirs, 0700), 0);
+  fd = listen_at (path);
+  assert_int_equal (symlink ("../sock", made), 0);
+  assert_int_equal (connects_to (write, dir, "sock"), 0);
+  assert_int_equal (connects_to (write, dir, "theirs/link"),
+                    E_CONNECT_DENIED);
+  assert_int_equal (connects_to (NULL, dir, "theirs/link"), 0);
+  assert_int_equal (unlink (made), 0);
+  assert_int_equal (symlink (dir, made), 0);
+  assert_int_equal (connects_to (write, dir, "theirs/link/sock"),
+                    E_CONNECT_DENIED);
+  close (open (file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  assert_int_equal (connects_to (write, dir, "theirs/plain"),
+                    E_CONNECT_FAILED);
+  assert_int_equal (connects_to (write, dir, "none"), E_CONNECT_FAILED);
+  assert_int_equal (connects_to (write, dir, "theirs"), E_CONNECT_FAILED);
+  close (fd);
+  unlink (file);
+  unlink (made);
+  unlink (path);
+  rmdir (theirs);
+  assert_int_equal (rmdir (gone), 0);
 }
 
 /* ---- the gate, the journal ------------------------------------------------ */
@@ -630,12 +777,15 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (secrets_are_hidden_in_each_form),
     cmocka_unit_test (secrets_are_hidden_in_base64_wherever_they_lie),
+    cmocka_unit_test (longer_secrets_are_hidden_first),
     cmocka_unit_test (short_secrets_are_counted_and_left),
     cmocka_unit_test (json_is_redacted_with_its_keys),
     cmocka_unit_test (codes_map_by_family),
     cmocka_unit_test (messages_are_one_bounded_line),
     cmocka_unit_test (targets_have_one_form),
     cmocka_unit_test (permissions_grant_what_they_name),
+    cmocka_unit_test (a_name_leads_to_no_place_of_this_machine),
+    cmocka_unit_test (a_provider_leads_the_host_to_no_other_socket),
     cmocka_unit_test (the_gate_counts_and_waits),
     cmocka_unit_test (the_journal_keeps_the_last_lines),
     cmocka_unit_test (both_ways_of_running_look_the_same),
