@@ -100,7 +100,9 @@ end_hint (const struct run *run, int status)
 
   if (status == 0 || result->timed_out)
     return NULL;
-  if (result->failure && result->failure_errno == ENOENT)
+  /* With --workdir it may have been the folder that is not there. */
+  if (result->failure && result->failure_errno == ENOENT
+      && !run->command->workdir)
     outside = hint_program (argv[0]);
   if (outside)
     return text_printf ("%s is here at %s, but there is no %s on PATH inside; "
@@ -145,11 +147,13 @@ static void
 say_end (const struct run *run, int status)
 {
   const struct exec_result *result = &run->result;
+  const char *workdir = run->command->workdir;
   auto_free char *after = NULL, *hint = NULL;
 
   if (result->failure)
-    output_note ("E%d: %s: %s", E_EXEC_START, run->command->argv[0],
-                 result->failure);
+    output_note ("E%d: %s: %s%s%s%s", E_EXEC_START, run->command->argv[0],
+                 result->failure, workdir ? " (in --workdir " : "",
+                 workdir ? workdir : "", workdir ? ")" : "");
   if (result->timed_out) {
     after = text_format_duration (run->request.timeout_ms);
     output_note ("E%d: timed out after %s; it and all that it started were "

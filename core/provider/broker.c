@@ -251,6 +251,14 @@ broker_allows (const struct manifest *manifest, char *const *config,
   return 0;
 }
 
+/* This machine, whatever a file or a server says of the name. */
+static int
+is_localhost (const char *host)
+{
+  return strcasecmp (host, "localhost") == 0
+         || strcasecmp (host, "localhost.") == 0;
+}
+
 /* ---- resolving, with a deadline -------------------------------------------
  * getaddrinfo has none, so that it runs in a thread of its own; one that comes
  * too late finds itself alone and frees what it found. */
@@ -296,7 +304,8 @@ lookup_run (void *data)
   return NULL;
 }
 
-/* Numeric addresses need no thread. */
+/* Numeric addresses and localhost need no thread: without a name getaddrinfo
+ * gives the loopback. */
 static int
 resolve_numeric (const struct broker_target *target, struct addrinfo **out)
 {
@@ -306,7 +315,8 @@ resolve_numeric (const struct broker_target *target, struct addrinfo **out)
   char port[8];
 
   snprintf (port, sizeof port, "%u", target->port);
-  return getaddrinfo (target->host, port, &hints, out) == 0 ? 0 : -1;
+  return getaddrinfo (is_localhost (target->host) ? NULL : target->host, port,
+                      &hints, out) == 0 ? 0 : -1;
 }
 
 static int

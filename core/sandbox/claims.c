@@ -34,6 +34,8 @@ fail_claim (const struct provider *provider, const char *capability,
   error_hint_id (err, provider_id (provider));
   error_detail (err, "provider", json_string (provider_id (provider)));
   error_detail (err, "capability", json_string (capability));
+  error_hint (err, "coffer provider info %s lists what it claims",
+              provider_id (provider));
   return -1;
 }
 
@@ -79,7 +81,7 @@ check_asked (const struct sandbox_request *request,
     if (table[i].is_asked && !provider_claims (provider, table[i].capability)) {
       char why[128];
 
-      snprintf (why, sizeof why, "which is asked for: %s", table[i].field);
+      snprintf (why, sizeof why, "which %s asks for", table[i].field);
       return fail_claim (provider, table[i].capability, why, err);
     }
   return check_mounts (request, provider, err);

@@ -27,16 +27,34 @@ bad (struct error **err, const char *field, const char *fmt, ...)
   return -1;
 }
 
-/* 0 is "not asked for". */
+static char *
+format_count (uint64_t count)
+{
+  return text_printf ("%llu", (unsigned long long) count);
+}
+
+static char *
+format_cpus (uint64_t millis)
+{
+  return text_printf ("%g", (double) millis / 1000);
+}
+
+/* 0 is "not asked for".  A value is shown as people write it. */
 static int
-check_range (uint64_t value, uint64_t min, uint64_t max, const char *field,
+check_range (uint64_t value, uint64_t min, uint64_t max,
+             char *(*format) (uint64_t), const char *field,
              struct error **err)
 {
+  auto_free char *shown = NULL, *from = NULL, *to = NULL;
+
   if (value == 0 || (value >= min && value <= max))
     return 0;
-  return bad (err, field, "%llu is not between %llu and %llu",
-              (unsigned long long) value, (unsigned long long) min,
-              (unsigned long long) max);
+  shown = format (value);
+  from = format (min);
+  to = format (max);
+  if (!shown || !from || !to)
+    return error_set (err, E_NO_MEMORY, 0, "out of memory");
+  return bad (err, field, "%s is not between %s and %s", shown, from, to);
 }
 
 int
@@ -237,29 +255,30 @@ static int
 check_sizes (const struct sandbox_request *request, struct error **err)
 {
   if (check_range (request->memory_bytes, REQUEST_MEMORY_MIN,
-                   REQUEST_BYTES_MAX, "memory", err) < 0
+                   REQUEST_BYTES_MAX, text_format_size, "memory", err) < 0
       || check_range (request->disk_bytes, REQUEST_DISK_MIN,
-                      REQUEST_BYTES_MAX, "disk", err) < 0
+                      REQUEST_BYTES_MAX, text_format_size, "disk", err) < 0
       || check_range (request->inodes, REQUEST_INODES_MIN, REQUEST_INODES_MAX,
-                      "inodes", err) < 0
-      || check_range (request->pids, 1, REQUEST_PIDS_MAX, "pids", err) < 0
-      || check_range (request->cpu_millis, 1, REQUEST_CPU_MAX, "cpus", err)
-           < 0
-      || check_range (request->ttl_ms, 1000, REQUEST_TTL_MAX_MS, "ttl", err)
-           < 0)
+                      format_count, "inodes", err) < 0
+      || check_range (request->pids, 1, REQUEST_PIDS_MAX, format_count,
+                      "pids", err) < 0
+      || check_range (request->cpu_millis, 1, REQUEST_CPU_MAX, format_cpus,
+                      "cpus", err) < 0
+      || check_range (request->ttl_ms, 1000, REQUEST_TTL_MAX_MS,
+                      text_format_duration, "ttl", err) < 0)
     return -1;
   return 0;
 }
 
-/* A profile that is not there must not pass for one that asks nothing. */
+/* There is one; what is not there must not pass for one that asks nothing. */
 static int
 check_profile (const char *profile, struct error **err)
 {
   if (check_word (profile, "profile", err) < 0)
     return -1;
-  if (profile)
-    return error_set (err, E_SANDBOX_SPEC, 0,
-                      "profile: there is no profile %s on this host", profile);
+  if (profile && strcmp (profile, "general") != 0)
+    return bad (err, "profile", "there is no profile %.64s on this host, only"
+                " general", profile);
   return 0;
 }
 

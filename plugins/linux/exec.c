@@ -110,7 +110,7 @@ start_check (struct coffer_call *call, const char *const *argv,
   if (opts->user != NULL && strcmp (opts->user, "user") != 0
       && strcmp (opts->user, "1000") != 0)
     return coffer_fail (call, COFFER_UNSUPPORTED,
-                        "user: there is one, user (1000)");
+                        "user: only user (1000) is inside");
   if (opts->tty && in < 0)
     return coffer_fail (call, COFFER_INVALID, "tty: no terminal is given");
   if (opts->rows > 4096 || opts->columns > 4096)

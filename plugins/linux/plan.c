@@ -51,7 +51,7 @@ spec_refuse (struct coffer_call *call, const struct coffer_sandbox_spec *spec)
   if (spec->user != NULL && strcmp (spec->user, "user") != 0
       && strcmp (spec->user, "1000") != 0)
     return coffer_fail (call, COFFER_UNSUPPORTED,
-                        "user: there is one, user (1000)");
+                        "user: only user (1000) is inside");
   if (spec->workdir != NULL && spec->workdir[0] != '/')
     return coffer_fail (call, COFFER_INVALID, "workdir: not absolute");
   if (spec->disk_bytes != 0

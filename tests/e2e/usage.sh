@@ -54,6 +54,10 @@ for line in open (sys.argv[1], encoding="utf-8"):
 
 run coffer help verson
 is "help on nothing: exit status and code" "$status $(cut -d : -f 2 "$err" | head -1)" "2  E6001"
+run coffer run --workdir /no/such -- true
+like "a working folder that is not there is named" "$status $(head -1 "$err")" \
+  '^12[67] coffer: E3001: true: .*working folder.*--workdir /no/such'
+is "and the program is not blamed" "$(grep -c 'on PATH inside' "$err")" 0
 run coffer run --profile no-such -- true
 like "a profile that is not there is refused" "$status $(head -1 "$err")" \
   '^125 coffer: E2001: profile: there is no profile no-such on this host'

@@ -109,9 +109,9 @@ write_manifest (const struct fixture_spec *spec, const char *dir,
 static void
 make_place (struct fixture *fixture, const char *libexec)
 {
-  static const char *const folders[] = { "shipped", "installed", "config",
+  static const char *const folders[] = { "shipped", "config",
                                          "config/providers.d", "state",
-                                         "runtime" };
+                                         "state/providers", "runtime" };
   const char *build = getenv ("COFFER_BUILD");
   size_t i;
 
@@ -120,7 +120,8 @@ make_place (struct fixture *fixture, const char *libexec)
     assert_int_equal (mkdir (path, 0755), 0);
   }
   fixture->place.shipped = below (fixture, "shipped");
-  fixture->place.installed = below (fixture, "installed");
+  /* As the system's: /var/lib/coffer/providers in /var/lib/coffer. */
+  fixture->place.installed = below (fixture, "state/providers");
   fixture->place.config = below (fixture, "config");
   fixture->place.state = below (fixture, "state");
   fixture->place.runtime = below (fixture, "runtime");

@@ -632,6 +632,12 @@ helpers_and_folders_reach_open (void **state)
                                    NULL), 0);
     assert_int_equal (access (harness_path (fixture->place.runtime,
                                             "hostile/mine"), F_OK), 0);
+    assert_int_equal (access (harness_path (fixture->place.state,
+                                            "provider-state/hostile"), F_OK),
+                      0);
+    /* What it may write is never where modules are looked for. */
+    assert_int_equal (access (harness_path (fixture->place.installed,
+                                            "hostile"), F_OK), -1);
     fixture_free (fixture);
   }
 }

@@ -9,8 +9,9 @@ static const char *sandbox_workdir = "/workspace";
 static const char *sandbox_env;         /* a run of strings */
 static uint32_t sandbox_env_count;
 
+static const char path_env[] = "PATH=" DEFAULT_PATH;
 static const char *const base_env[] = {
-  "PATH=" DEFAULT_PATH, "HOME=/workspace", "USER=user", "LANG=C.UTF-8",
+  path_env, "HOME=/workspace", "USER=user", "LANG=C.UTF-8",
   "TMPDIR=/tmp", "TERM=xterm-256color"
 };
 #define BASE_ENV 5              /* and TERM with a terminal */
