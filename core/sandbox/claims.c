@@ -34,8 +34,6 @@ fail_claim (const struct provider *provider, const char *capability,
   error_hint_id (err, provider_id (provider));
   error_detail (err, "provider", json_string (provider_id (provider)));
   error_detail (err, "capability", json_string (capability));
-  error_hint (err, "coffer provider info %s lists what it claims",
-              provider_id (provider));
   return -1;
 }
 

@@ -54,15 +54,15 @@ for line in open (sys.argv[1], encoding="utf-8"):
 
 run coffer help verson
 is "help on nothing: exit status and code" "$status $(cut -d : -f 2 "$err" | head -1)" "2  E6001"
-run coffer run --workdir /no/such -- true
-like "a working folder that is not there is named" "$status $(head -1 "$err")" \
-  '^12[67] coffer: E3001: true: .*working folder.*--workdir /no/such'
-is "and the program is not blamed" "$(grep -c 'on PATH inside' "$err")" 0
 run coffer run --profile no-such -- true
 like "a profile that is not there is refused" "$status $(head -1 "$err")" \
   '^125 coffer: E2001: profile: there is no profile no-such on this host'
 run coffer run --net host -- true
 like "a hint names the provider" "$(cat "$err")" "hint: .*provider info linux "
+run coffer run --workdir /no/such -- true
+like "a working folder that is not there is named" "$status $(head -1 "$err")" \
+  '^12[67] coffer: E3001: true: .*working folder.*--workdir /no/such'
+is "and the program is not blamed" "$(grep -c 'on PATH inside' "$err")" 0
 run coffer sandbox info no/such
 like "an error names the sandbox" "$(cat "$err")" "E2009: no sandbox no/such"
 id=sb-00000000000000000000000000
