@@ -4,15 +4,16 @@
 . "$COFFER_SOURCE/tests/build/tap.sh"
 cd "$COFFER_SOURCE" || exit 1
 
-# The files of the tree, without what is built or generated.
+# The files of the tree, without what is built or generated, or lies at the
+# root by accident: README tries things out, and so do people.
 files () {
-  find -L . \( -name .git -o -name 'build' -path ./build -o -name 'build-*' \
-    -o -name '_build' -o -name autom4te.cache -o -name '.git' \) -prune \
-    -o -type f -print | sed 's|^\./||' \
-    | grep -v -E '^(configure|Makefile\.in|aclocal\.m4|config\.h\.in)$' \
+  find -L core sdk plugins manifests tests contrib ./*.am ./*.ac ./*.md \
+    LICENSE .clang-format \( -name 'build-*' -o -name autom4te.cache \) -prune \
+    -o -type f -print | sed 's|^\./||' | sort \
+    | grep -v -E '(^|/)(configure|Makefile\.in|aclocal\.m4|config\.h\.in)$' \
     | grep -v -E '~$'
 }
-files | sort > "$tmp/files"
+files > "$tmp/files"
 
 no_spdx () {
   grep -v -E '^(LICENSE|COPYING)$|\.(md|json|bin|seed|pc\.in)$|\.(yaml)$|(^|/)(corpus|seeds|vectors|fixtures|bad)/' \

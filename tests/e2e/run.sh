@@ -115,4 +115,9 @@ if [ "$(id -u)" -ne 0 ]; then
   like "and says so" "$(cat "$err")" 'without records'
 fi
 
+run coffer run --workdir /no/such -- true
+like "a working folder that is not there is named" "$status $(head -1 "$err")" \
+  '^12[67] coffer: E3001: true: .*working folder.*--workdir /no/such'
+is "and the program is not blamed" "$(grep -c 'on PATH inside' "$err")" 0
+
 finish

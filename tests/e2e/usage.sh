@@ -59,10 +59,6 @@ like "a profile that is not there is refused" "$status $(head -1 "$err")" \
   '^125 coffer: E2001: profile: there is no profile no-such on this host'
 run coffer run --net host -- true
 like "a hint names the provider" "$(cat "$err")" "hint: .*provider info linux "
-run coffer run --workdir /no/such -- true
-like "a working folder that is not there is named" "$status $(head -1 "$err")" \
-  '^12[67] coffer: E3001: true: .*working folder.*--workdir /no/such'
-is "and the program is not blamed" "$(grep -c 'on PATH inside' "$err")" 0
 run coffer sandbox info no/such
 like "an error names the sandbox" "$(cat "$err")" "E2009: no sandbox no/such"
 id=sb-00000000000000000000000000
