@@ -5,7 +5,8 @@
 # checked and called.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 needs make pkg-config python3 sha256sum
-CC=$(sed -n 's/^CC = //p' "$COFFER_BUILD/Makefile")
+# A library with sanitizers wants a module with them.
+CC=$(sed -n 's/^\(CC\|SANITIZE\) = *//p' "$COFFER_BUILD/Makefile" | tr '\n' ' ')
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
 dest="$T/d e"
 
