@@ -4,8 +4,8 @@
 
   coffer help --json | contrib/completions/generate.py bash >contrib/completions/coffer.bash
 
-for bash, zsh and fish.  tests/e2e/manual.sh compares the files with the
-table, so that this is run whenever a command or an option changes.
+for bash, zsh and fish; `make update-completions` does it for all three, to be
+run whenever a command or an option changes: tests/e2e/manual.sh compares.
 """
 
 import json

@@ -19,3 +19,12 @@ uninstall-completions:
 	  '$(DESTDIR)$(zshcompletiondir)/_coffer' \
 	  '$(DESTDIR)$(fishcompletiondir)/coffer.fish'
 .PHONY: install-completions uninstall-completions
+
+# From the table of commands, kept in the tree; tests/e2e/manual.sh compares.
+.PHONY: update-completions
+update-completions: coffer$(EXEEXT)
+	for shell in bash zsh fish; do \
+	  ./coffer help --json \
+	    | python3 $(srcdir)/%D%/generate.py $$shell > completion.tmp \
+	    && mv completion.tmp $(srcdir)/%D%/coffer.$$shell || exit 1; \
+	done

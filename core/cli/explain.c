@@ -33,7 +33,7 @@ info_json (const struct error_info *info)
                     "name", info->name, "meaning", info->meaning,
                     "exit_status", info->exit_status, "http_status",
                     info->http_status, "retryable",
-                    retryable_name (info->retryable), "todo", info->todo);
+                    retryable_name (info->retryable), "hint", info->todo);
 }
 
 /* "E8006", "8006" or "INTEGRITY", in any case. */

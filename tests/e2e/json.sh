@@ -12,6 +12,13 @@ is "sandbox create --json" "$(json "$out" '(d["state"], d["provider"], d["expire
   "('running', 'linux', True)"
 printf 'café\n☃\n' >"$T/body"
 
+# Every key of a success is in the manual's section on JSON, and the other way
+# round: keys that are seen are gathered, and compared at the end.
+: >"$T/documents"
+keep_document () {
+  grep -v '^{"error"' "$out" >>"$T/documents" || :
+}
+
 check () { # status CMD…
   want=$1; shift
   run coffer --json "$@"
@@ -29,6 +36,10 @@ try:
 except Exception as e: print (repr (e))
 PY
 )" good
+  case " $* " in
+    " call "*|" contract "*|" help "*|" provider info "*) ;;  # of their own
+    *) keep_document ;;
+  esac
   if [ "$status" -ne 0 ] && grep -q '^{"error"' "$out"; then
     is "coffer --json $*: the error has its parts" \
       "$(json "$out" 'sorted (d["error"]) == ["code", "details", "hint", "message", "name", "retryable"]')" True
@@ -57,5 +68,27 @@ check 2 sandbox download "$id" f -
 check 0 sandbox kill "$id" sb-00000000000000000000000000
 is "kill of two: a line each" "$(wc -l <"$out")" 2
 check 4 sandbox info "$(printf 'a\377')"
+check 0 provider verify linux
+check 0 explain E2009
+check 0 run -- head -c 3000000 /dev/zero
+is "every key that was printed is in coffer(1)" "$(python3 - "$T/documents" \
+  "$COFFER_BUILD/core/man/coffer.1" <<'PY'
+import json, re, sys
+text = open (sys.argv[2], encoding="utf-8").read ()
+text = text[text.index (".Sh JSON"):text.index (".Sh ENVIRONMENT")]
+known = set (re.findall (r"[a-z][a-z0-9_]+", " ".join (
+    re.findall (r"^\.(?:Va|Pq Va) (.*)$", text, re.M))))
+seen = set ()
+def walk (v, depth):
+    if isinstance (v, dict):
+        for k, x in v.items ():
+            seen.add (k)
+            if k not in ("applied", "spec", "contract"): walk (x, depth + 1)
+    elif isinstance (v, list):
+        for x in v: walk (x, depth)
+for line in open (sys.argv[1], encoding="utf-8"): walk (json.loads (line), 0)
+print (len (seen) > 40, *sorted (seen - known))
+PY
+)" True
 
 finish
