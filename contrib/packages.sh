@@ -5,7 +5,7 @@
 build_packages='gcc make autoconf automake pkg-config libc6-dev linux-libc-dev
   libffi-dev libyaml-dev libjansson-dev libseccomp-dev libsqlite3-dev libmd-dev
   python3'
-test_packages='git g++ clang llvm binutils libcmocka-dev bubblewrap procps
+test_packages='git g++ clang libclang-rt-dev llvm binutils libcmocka-dev bubblewrap procps
   util-linux mandoc'
 
 # A tool may come from another package than the one we would install.
@@ -13,6 +13,9 @@ package_present () {
   case $1 in
     pkg-config|gcc|make|autoconf|automake|python3|git|clang|g++)
       command -v "$1" >/dev/null 2>&1 && return 0 ;;
+    libclang-rt-dev)
+      [ -e "$(clang -print-resource-dir 2>/dev/null)/lib/linux/libclang_rt.fuzzer-$(uname -m).a" ] \
+        && return 0 ;;
   esac
   command -v dpkg-query >/dev/null 2>&1 || return 0
   [ "$(dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | head -1)" \
@@ -33,6 +36,15 @@ as_root () {
   fi
 }
 
+# Ubuntu before 24.04 has clang's runtime in a package that clang depends on.
+packages_known () {
+  for package; do
+    [ "$package" = libclang-rt-dev ] \
+      && [ -z "$(apt-cache show "$package" 2>/dev/null | head -1)" ] \
+      || printf '%s ' "$package"
+  done
+}
+
 # Installs what is missing; without the rights to, says what to install.
 packages_install () {
   missing=$(packages_missing "$@")
@@ -48,5 +60,6 @@ packages_install () {
   echo "Installing: $missing"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq update &&
   as_root env DEBIAN_FRONTEND=noninteractive \
-    apt-get -qq install -y --no-install-recommends $missing >/dev/null
+    apt-get -qq install -y --no-install-recommends \
+    $(packages_known $missing) >/dev/null
 }

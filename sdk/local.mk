@@ -43,6 +43,7 @@ CLEANFILES += %D%/coffer.pc
 	  -e "s|@CONTRACT_MINOR[@]|$$minor|" \
 	  -e 's|@providersdir_pc[@]|$(providersdir)|' \
 	  -e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|' \
+	  -e 's|@SANITIZE[@]|$(SANITIZE)|;s| *$$||' \
 	  $(srcdir)/%D%/coffer.pc.in > $@.tmp && mv $@.tmp $@
 
 # The smallest module, which is also the example of coffer-provider(3); and
