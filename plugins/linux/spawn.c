@@ -316,8 +316,10 @@ making_undo (struct making *making)
   siginfo_t info;
 
   if (making->pid > 0) {
-    if (making->pidfd >= 0)
-      syscall (SYS_pidfd_send_signal, making->pidfd, SIGKILL, NULL, 0);
+    /* It has not been waited for, so that the number is still its own; and
+     * without this connection it ends by itself. */
+    coffer_fd_close (&making->control);
+    kill (making->pid, SIGKILL);
     waitid ((idtype_t) P_PIDFD, (id_t) making->pidfd, &info,
             WEXITED | __WALL);
   }

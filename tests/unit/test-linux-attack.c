@@ -7,8 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -364,6 +367,165 @@ test_a_stopped_init_holds_nobody_up (void **state)
   assert_int_equal (faccessat (host.runtime, "asleep", F_OK, 0), -1);
 }
 
+/* ---- set-up that fails, at every step ----------------------------------- */
+
+struct step {
+  const char *name;
+  long number;
+  int option;                   /* first argument, -1: any */
+};
+
+#define STEP(name) { #name, SYS_##name, -1 }
+static const struct step steps[] = {
+  STEP (capget), STEP (capset), STEP (chdir), STEP (close_range),
+  STEP (dup3), STEP (execveat), STEP (fchdir), STEP (getdents64),
+  STEP (ioctl), STEP (listen), STEP (mknodat), STEP (mount),
+  STEP (pidfd_send_signal), STEP (pivot_root), STEP (prlimit64),
+  STEP (readlinkat), STEP (seccomp), STEP (sethostname), STEP (signalfd4),
+  STEP (socket), STEP (socketpair), STEP (statfs), STEP (statx),
+  STEP (symlinkat), STEP (timerfd_create), STEP (timerfd_settime),
+  STEP (umount2),
+  { "open_tree", 428, -1 },
+  { "move_mount", 429, -1 },
+  { "fsopen", 430, -1 },
+  { "fsconfig", 431, -1 },
+  { "fsmount", 432, -1 },
+  { "mount_setattr", 442, -1 },
+  { "landlock_create_ruleset", 444, -1 },
+  { "landlock_add_rule", 445, -1 },
+  { "landlock_restrict_self", 446, -1 },
+  { "no_new_privs", SYS_prctl, 38 },
+  { "bounding set", SYS_prctl, 24 },
+  { "securebits", SYS_prctl, 28 },
+  { "ambient", SYS_prctl, 47 },
+  { "dumpable", SYS_prctl, 4 },
+};
+static const struct step steps_of_root[] = {
+  STEP (setgroups), STEP (setresgid), STEP (setresuid),
+};
+
+/* The system call fails with that errno, from here on and for all children. */
+static void
+step_break (const struct step *step, int error)
+{
+  const uint32_t no = SECCOMP_RET_ERRNO | (uint32_t) error;
+  struct sock_filter program[] = {
+    BPF_STMT (BPF_LD | BPF_W | BPF_ABS, offsetof (struct seccomp_data, nr)),
+    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, (uint32_t) step->number, 0, 3),
+    BPF_STMT (BPF_LD | BPF_W | BPF_ABS,
+              offsetof (struct seccomp_data, args[0])),
+    BPF_JUMP (BPF_JMP | BPF_JEQ | BPF_K, (uint32_t) step->option, 0, 1),
+    BPF_STMT (BPF_RET | BPF_K, no),
+    BPF_STMT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_fprog filter = { sizeof program / sizeof program[0], program };
+
+  if (step->option < 0)
+    program[2] = program[4];
+  if (geteuid () != 0)
+    prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (prctl (PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == -1)
+    _exit (99);
+}
+
+/* In a process of its own: 0, or what is wrong. */
+static const char *
+step_try (const struct step *step, int error)
+{
+  struct coffer_sandbox_spec spec = lasting;
+  static struct linux_host own;
+  int64_t begun = coffer_now_ns ();
+  int32_t code;
+
+  own = host;
+  spec.ttl_ms = 60000;
+  step_break (step, error);
+  code = host_create (&own, "broken", &spec);
+  if (code == COFFER_OK) {
+    host_kill (&own, "broken");
+    return "a sandbox was made without it";
+  }
+  if (own.error[0] == '\0')
+    return "no word of it";
+  if (waitpid (-1, NULL, WNOHANG | __WALL) != -1 || errno != ECHILD)
+    return "a process is left";
+  if (faccessat (own.runtime, "broken", F_OK, 0) == 0)
+    return "a folder is left";
+  if (coffer_now_ns () - begun > 5 * SECOND)
+    return "it took too long";
+  return NULL;
+}
+
+static void
+steps_break (const struct step *list, size_t n)
+{
+  static const int errors[] = { EPERM, ENOMEM };
+  char why[256];
+  int ends[2], status;
+  size_t i, k;
+  ssize_t got;
+  pid_t pid;
+
+  for (i = 0; i < n; i++)
+    for (k = 0; k < 2; k++) {
+      assert_int_equal (pipe2 (ends, O_CLOEXEC), 0);
+      pid = fork ();
+      if (pid == 0) {
+        const char *wrong = step_try (&list[i], errors[k]);
+
+        if (wrong != NULL)
+          (void) !write (ends[1], wrong, strlen (wrong));
+        _exit (wrong != NULL);
+      }
+      close (ends[1]);
+      if (coffer_wait_fd (ends[0], POLLIN, coffer_now_ns () + 8 * SECOND, -1)
+            != 1) {
+        kill (pid, SIGKILL);
+        waitpid (pid, NULL, 0);
+        fail_msg ("%s: hangs", list[i].name);
+      }
+      got = read (ends[0], why, sizeof why - 1);
+      why[got > 0 ? got : 0] = '\0';
+      close (ends[0]);
+      assert_int_equal (waitpid (pid, &status, 0), pid);
+      if (status != 0)
+        fail_msg ("%s, %s: %s (status %x)", list[i].name,
+                  strerror (errors[k]), why, (unsigned) status);
+    }
+}
+
+static void
+test_every_step_counts (void **state)
+{
+  (void) state;
+  steps_break (steps, sizeof steps / sizeof steps[0]);
+  if (geteuid () == 0)
+    steps_break (steps_of_root,
+                 sizeof steps_of_root / sizeof steps_of_root[0]);
+}
+
+/* A kernel without Landlock is no failure, and is said. */
+static void
+test_landlock_is_missed_aloud (void **state)
+{
+  static const struct step step = { "landlock", 444, -1 };
+  static struct linux_host own;
+  int status = 0;
+  pid_t pid = fork ();
+
+  (void) state;
+  if (pid == 0) {
+    own = host;
+    step_break (&step, ENOSYS);
+    if (host_create (&own, "unlocked", &lasting) != COFFER_OK
+        || strstr (own.facts, "landlock absent") == NULL)
+      _exit (1);
+    _exit (host_kill (&own, "unlocked") == COFFER_OK ? 0 : 2);
+  }
+  assert_int_equal (waitpid (pid, &status, 0), pid);
+  assert_int_equal (status, 0);
+}
+
 static int
 set_up (void **state)
 {
@@ -392,6 +554,8 @@ main (void)
     cmocka_unit_test (test_what_an_init_hands_out_is_checked),
     cmocka_unit_test (test_kill_ends_the_first_process),
     cmocka_unit_test (test_a_stopped_init_holds_nobody_up),
+    cmocka_unit_test (test_every_step_counts),
+    cmocka_unit_test (test_landlock_is_missed_aloud),
   };
 
   if (!host_can ()) {

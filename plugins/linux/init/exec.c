@@ -84,7 +84,10 @@ child_main (void *data)
   long r;
   int i;
 
-  SYS (setsid);
+  /* A group of its own is what signals are sent to. */
+  r = SYS (setsid);
+  if (r < 0)
+    return child_failed (start, STEP_TERMINAL, r);
   for (i = 0; i < 3; i++) {
     r = SYS (dup3, from[i] >= 0 ? from[i] : null_fd, i, 0);
     if (r < 0)

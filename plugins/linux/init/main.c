@@ -71,14 +71,16 @@ signals_prepare (void)
                                            O_CLOEXEC_ | O_NONBLOCK_));
 }
 
-static void
+static long
 timer_set (int64_t expires_ns)
 {
   struct sys_timespec times[2]
     = { { 0, 0 }, { expires_ns / 1000000000, expires_ns % 1000000000 } };
+  long r = SYS (timerfd_settime, timer_fd, 1 /* absolute */, times, 0);
 
-  SYS (timerfd_settime, timer_fd, 1 /* absolute */, times, 0);
-  state.expires_ns = expires_ns;
+  if (r >= 0)
+    state.expires_ns = expires_ns;
+  return r;
 }
 
 static void
@@ -166,7 +168,7 @@ sandbox_make (struct packet *packet)
   state.size = sizeof state;
   state.created_ns = clock_ns (0);
   if (plan.body.expires_ns != 0)
-    timer_set (plan.body.expires_ns);
+    must ("timer", timer_set (plan.body.expires_ns));
   ready.size = sizeof ready;
   ready.count = facts.count;
   ready_send (control_fd, plan_serial);
@@ -472,12 +474,11 @@ request_extend (struct connection *connection, const struct packet *packet)
   struct init_extend body;
 
   if (packet_body (packet, &body, sizeof body) == NULL
-      || body.expires_ns < 0) {
+      || body.expires_ns < 0 || timer_set (body.expires_ns) < 0) {
     packet_send (connection->fd, INIT_STATE, packet->header->serial, EINVAL_,
                  0, 0, 0, 0, -1);
     return;
   }
-  timer_set (body.expires_ns);
   state_send (connection, packet->header->serial);
 }
 
