@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include <coffer/fd.h>
-#include <jansson.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -28,7 +27,6 @@ static const char *const level_names[] = {
 };
 
 static atomic_int threshold = LOG_LEVEL_WARNING;
-static atomic_int as_json;
 /* ",worker,channel,": the topics that the threshold is for; "" means all.
  * Written by log_configure only, which is called before threads start. */
 static char topics[TOPICS_MAX];
@@ -37,12 +35,6 @@ void
 log_set_level (enum log_level level)
 {
   atomic_store (&threshold, level);
-}
-
-void
-log_set_json (int on)
-{
-  atomic_store (&as_json, on);
 }
 
 void
@@ -85,25 +77,6 @@ log_enabled (enum log_level level, const char *topic)
   return level <= LOG_LEVEL_WARNING || topic_selected (topic);
 }
 
-static char *
-line_new (enum log_level level, const char *topic, const char *text)
-{
-  json_t *object;
-  char *json;
-  char *line;
-
-  if (!atomic_load (&as_json))
-    return text_printf ("coffer: %s %s: %s\n", level_names[level], topic,
-                        text);
-  object = json_pack ("{s:s, s:s, s:s}", "level", level_names[level],
-                      "topic", topic, "text", text);
-  json = object ? json_dumps (object, JSON_COMPACT) : NULL;
-  line = json ? text_printf ("%s\n", json) : NULL;
-  free (json);
-  json_decref (object);
-  return line;
-}
-
 void
 log_event (enum log_level level, const char *topic, const char *fmt, ...)
 {
@@ -123,7 +96,8 @@ log_event (enum log_level level, const char *topic, const char *fmt, ...)
     raw = NULL;
   else
     text = text_escape (raw, (size_t) n);
-  line = line_new (level, topic, text ? text : "(out of memory)");
+  line = text_printf ("coffer: %s: %s: %s\n", level_names[level], topic,
+                      text ? text : "(out of memory)");
   /* A log that cannot be written has nowhere to say so. */
   if (line)
     coffer_write_all (STDERR_FILENO, line, strlen (line));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log: lines on stderr, "coffer: LEVEL topic: text", or JSON objects.
- * Never stdout.  Keeps errno.  Secrets are never given to it; text that comes
- * from a provider or a sandbox is escaped here.  Thread-safe: one write(2) a
- * line. */
+/* The log: lines on stderr, "coffer: LEVEL: topic: text".  Never stdout.  Keeps
+ * errno.  Secrets are never given to it; text that comes from a provider or a
+ * sandbox is escaped here.  Thread-safe: one write(2) a line. */
 
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -14,7 +13,6 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO,
  * warnings and errors unless said. */
 void log_configure (const char *spec);
 void log_set_level (enum log_level level);
-void log_set_json (int on);
 int log_enabled (enum log_level level, const char *topic);
 
 void log_event (enum log_level level, const char *topic, const char *fmt, ...)

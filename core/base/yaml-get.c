@@ -129,18 +129,6 @@ yaml_size (const struct yaml_source *source, const struct yaml_node *node,
 }
 
 int
-yaml_duration (const struct yaml_source *source, const struct yaml_node *node,
-               const char *key, uint64_t *ms, struct error **err)
-{
-  if (check_bare (source, node, key, err) < 0)
-    return -1;
-  if (text_parse_duration (node->text, ms) < 0)
-    return yaml_fail (source, node, err,
-                      "%s must be a duration such as 500ms, 30s or 2h", key);
-  return 0;
-}
-
-int
 yaml_flag (const struct yaml_source *source, const struct yaml_node *node,
            const char *key, int *out, struct error **err)
 {

@@ -67,9 +67,6 @@ int yaml_u64 (const struct yaml_source *source, const struct yaml_node *node,
               struct error **err);
 int yaml_size (const struct yaml_source *source, const struct yaml_node *node,
                const char *key, uint64_t *bytes, struct error **err);
-int yaml_duration (const struct yaml_source *source,
-                   const struct yaml_node *node, const char *key,
-                   uint64_t *ms, struct error **err);
 int yaml_flag (const struct yaml_source *source, const struct yaml_node *node,
                const char *key, int *out, struct error **err);
 /* A list of scalars as a NULL-terminated vector that the caller frees with

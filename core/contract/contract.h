@@ -94,7 +94,6 @@ const struct contract_record *contract_record_by_id (
   const struct contract *contract, uint32_t id);
 /* NULL for a number that is not in the closed list. */
 const char *contract_code_name (int32_t code);
-int32_t contract_code_by_name (const char *name);       /* -1: unknown */
 enum error_retryable contract_code_retryable (int32_t code);
 /* NULL-terminated words of COFFER_CAPABILITIES. */
 const char *const *contract_capabilities (void);

@@ -235,17 +235,6 @@ contract_code_name (int32_t code)
   return NULL;
 }
 
-int32_t
-contract_code_by_name (const char *name)
-{
-  size_t i;
-
-  for (i = 0; i < N_CODES; i++)
-    if (strcmp (codes[i].name, name) == 0)
-      return codes[i].number;
-  return -1;
-}
-
 enum error_retryable
 contract_code_retryable (int32_t code)
 {

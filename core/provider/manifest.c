@@ -511,18 +511,6 @@ manifest_module (const struct manifest *m, const struct manifest_module **out,
                     manifest_machine ());
 }
 
-int
-manifest_claims (const struct manifest *m, const char *capability)
-{
-  size_t i;
-
-  for (i = 0; m->capabilities && m->capabilities[i]; i++) {
-    if (strcmp (m->capabilities[i], capability) == 0)
-      return 1;
-  }
-  return 0;
-}
-
 const struct manifest_config *
 manifest_find_config (const struct manifest *m, const char *key)
 {

@@ -89,7 +89,6 @@ DEFINE_CLEANUP (struct manifest *, manifest_free, auto_manifest)
 /* The module for this machine's architecture: E_MODULE when there is none. */
 int manifest_module (const struct manifest *manifest,
                      const struct manifest_module **out, struct error **err);
-int manifest_claims (const struct manifest *manifest, const char *capability);
 
 /* The keys of a section: "" (top), module, files, contract, isolation,
  * config (of one value), permissions, limits.  Returns how many it wrote. */

@@ -270,14 +270,11 @@ codes_are_the_closed_list (void **state)
 {
   (void) state;
   for (int32_t code = 0; code <= COFFER_INTERNAL; code++) {
-    const char *name = contract_code_name (code);
-
-    assert_non_null (name);
-    assert_int_equal (contract_code_by_name (name), code);
+    assert_non_null (contract_code_name (code));
   }
   assert_null (contract_code_name (COFFER_INTERNAL + 1));
   assert_null (contract_code_name (-1));
-  assert_int_equal (contract_code_by_name ("ok"), -1);
+  assert_string_equal (contract_code_name (COFFER_OK), "OK");
   assert_int_equal (contract_code_retryable (COFFER_BUSY), RETRY_YES);
   assert_int_equal (contract_code_retryable (COFFER_DENIED), RETRY_NO);
   assert_int_equal (contract_code_retryable (COFFER_IO), RETRY_UNKNOWN);

@@ -43,7 +43,6 @@ void fd_close (int fd);
 void poll_or_end (struct sys_pollfd *polls, size_t n,
                   const struct sys_timespec *timeout);
 void nap (void);                        /* 10 ms */
-int fd_cloexec (int fd, int on);
 int64_t clock_ns (int clock);           /* 0 real, 1 monotonic, 7 boot */
 NORETURN void init_exit_now (int code);
 

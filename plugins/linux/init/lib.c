@@ -127,12 +127,6 @@ fd_close (int fd)
     SYS (close, fd);
 }
 
-int
-fd_cloexec (int fd, int on)
-{
-  return (int) SYS (fcntl, fd, 2 /* F_SETFD */, on ? 1 : 0);
-}
-
 int64_t
 clock_ns (int clock)
 {
