@@ -4,7 +4,10 @@
  * A subreaper is the parent of every orphan below it, daemons included, so
  * that "the processes of this scenario" is an exact set even when others run
  * beside it.  The scenario finds the reaper's pid in E2E_REAPER.  When it has
- * ended, what it left is killed; the scenario itself has reported it. */
+ * ended, what it left is killed; the scenario itself has reported it.
+ *
+ * A shell cannot take back that a signal is ignored, as nohup and `&` have it:
+ * here every signal is given its default, so that signals can be tried. */
 
 #include <config.h>
 
@@ -45,6 +48,16 @@ pass_on (int number)
     kill (child, number);
 }
 
+static void
+signals_default (void)
+{
+  int number;
+
+  for (number = 1; number < NSIG; number++)
+    if (number != SIGKILL && number != SIGSTOP)
+      signal (number, SIG_DFL);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -68,6 +81,7 @@ main (int argc, char **argv)
     sigaction (SIGHUP, &action, NULL);
   }
   if (child == 0) {
+    signals_default ();
     execvp (argv[1], argv + 1);
     perror ("reaper: exec");
     _exit (127);
