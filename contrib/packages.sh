@@ -6,7 +6,7 @@ build_packages='gcc make autoconf automake pkg-config libc6-dev linux-libc-dev
   libffi-dev libyaml-dev libjansson-dev libseccomp-dev libsqlite3-dev libmd-dev
   python3'
 test_packages='git g++ clang libclang-rt-dev llvm binutils libcmocka-dev bubblewrap procps
-  util-linux mandoc'
+  strace util-linux mandoc'
 
 # A tool may come from another package than the one we would install.
 package_present () {

@@ -9,6 +9,7 @@ SCENARIOS += \
   %D%/choice.sh \
   %D%/contract.sh \
   %D%/descriptors.sh \
+  %D%/faults.sh \
   %D%/files.sh \
   %D%/host.sh \
   %D%/json.sh \

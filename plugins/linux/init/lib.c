@@ -308,5 +308,10 @@ packet_send (int fd, uint16_t type, uint32_t serial, int error,
   do
     r = SYS (sendmsg, fd, &message, MSG_NOSIGNAL_ | MSG_DONTWAIT_);
   while (r == -EINTR_);
+  /* A peer that is not told would wait for its deadline: what ends its
+   * connection, it notices.  The kernel charges a packet to this sandbox's
+   * memory, so that this is no accident. */
+  if (r < 0)
+    SYS (shutdown, fd, 2);  /* both ways */
   return r < 0 ? (int) r : 0;
 }
