@@ -4,6 +4,7 @@
 lib_LIBRARIES += %D%/lib/libcoffer-provider.a
 %C%_lib_libcoffer_provider_a_SOURCES = \
   %D%/lib/buffer.c \
+  %D%/lib/escape.c \
   %D%/lib/fd.c \
   %D%/lib/files.c \
   %D%/lib/internal.h \

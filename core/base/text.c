@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <coffer/buffer.h>
+
 #include "base/cleanup.h"
 
 char *
@@ -27,97 +29,26 @@ text_printf (const char *fmt, ...)
 
 /* ---- UTF-8 -------------------------------------------------------------- */
 
-/* Decodes one character: its length, or 0 when the bytes are not UTF-8. */
-static size_t
-utf8_decode (const unsigned char *s, size_t size, uint32_t *point)
-{
-  static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-  size_t length = s[0] < 0x80 ? 1
-                  : (s[0] & 0xe0) == 0xc0 ? 2
-                  : (s[0] & 0xf0) == 0xe0 ? 3
-                  : (s[0] & 0xf8) == 0xf0 ? 4 : 0;
-  uint32_t value;
-
-  if (!length || length > size)
-    return 0;
-  value = length == 1 ? s[0] : s[0] & (0xffu >> (length + 1));
-  for (size_t i = 1; i < length; i++) {
-    if ((s[i] & 0xc0) != 0x80)
-      return 0;
-    value = value << 6 | (s[i] & 0x3fu);
-  }
-  if (value < least[length] || value > 0x10ffff
-      || (value >= 0xd800 && value <= 0xdfff))
-    return 0;
-  *point = value;
-  return length;
-}
-
 int
 text_is_utf8 (const char *bytes, size_t size)
 {
-  const unsigned char *s = (const unsigned char *) bytes;
   uint32_t point;
 
   for (size_t i = 0, n; i < size; i += n) {
-    n = utf8_decode (s + i, size - i, &point);
+    n = coffer_utf8_decode (bytes + i, size - i, &point);
     if (!n)
       return 0;
   }
   return 1;
 }
 
-/* Characters that move the cursor, reorder or hide text. */
-static int
-point_is_unsafe (uint32_t p)
-{
-  return p < 0x20 || (p >= 0x7f && p <= 0x9f) || p == 0xad || p == 0x61c
-         || (p >= 0x200b && p <= 0x200f) || (p >= 0x2028 && p <= 0x202e)
-         || (p >= 0x2060 && p <= 0x206f) || p == 0xfeff
-         || (p >= 0xfff9 && p <= 0xfffb) || (p >= 0xe0000 && p <= 0xe0fff);
-}
-
-static void
-escape_point (FILE *out, uint32_t p)
-{
-  if (p == '\n')
-    fputs ("\\n", out);
-  else if (p == '\t')
-    fputs ("\\t", out);
-  else if (p == '\r')
-    fputs ("\\r", out);
-  else if (p < 0x80)
-    fprintf (out, "\\x%02x", p);
-  else
-    fprintf (out, "\\u{%x}", p);
-}
-
 char *
 text_escape (const char *bytes, size_t size)
 {
-  const unsigned char *s = (const unsigned char *) bytes;
-  char *text = NULL;
-  size_t text_size;
-  FILE *out = open_memstream (&text, &text_size);
+  struct coffer_buffer text = { 0 };
 
-  if (!out)
-    return NULL;
-  for (size_t i = 0, n; i < size; i += n) {
-    uint32_t point;
-
-    n = utf8_decode (s + i, size - i, &point);
-    if (!n) {
-      fprintf (out, "\\x%02x", s[i]);
-      n = 1;
-    } else if (point_is_unsafe (point))
-      escape_point (out, point);
-    else
-      fwrite (s + i, 1, n, out);
-  }
-  if (fclose (out) == 0)
-    return text;
-  free (text);
-  return NULL;
+  coffer_buffer_add_escaped (&text, bytes, size);
+  return coffer_buffer_steal (&text);
 }
 
 /* ---- names -------------------------------------------------------------- */

@@ -86,50 +86,12 @@ coffer_fail_errno (struct coffer_call *call, int sys_errno, const char *what)
   return coffer_fail (call, code, text.failed ? what : text.data);
 }
 
-/* A path as text: bytes that are not printable ASCII become \xNN unless they
- * are part of valid UTF-8, which is kept by whole sequences. */
-static size_t
-utf8_length (const unsigned char *s)
-{
-  uint32_t c;
-  size_t n = *s >= 0xf0 && *s < 0xf5 ? 4 : *s >= 0xe0 ? 3 : *s >= 0xc2 ? 2 : 0;
-
-  if (n == 0 || *s >= 0xf5)
-    return 0;
-  c = *s & (0x7fu >> n);
-  for (size_t i = 1; i < n; i++) {
-    if ((s[i] & 0xc0) != 0x80)
-      return 0;
-    c = c << 6 | (s[i] & 0x3f);
-  }
-  if ((n == 3 && (c < 0x800 || (c >= 0xd800 && c < 0xe000))) ||
-      (n == 4 && (c < 0x10000 || c > 0x10ffff)))
-    return 0;
-  return n;
-}
-
-static void
-add_escaped (struct coffer_buffer *text, const char *path)
-{
-  const unsigned char *s = (const unsigned char *) path;
-  size_t n;
-
-  while (*s) {
-    n = *s >= 0x20 && *s < 0x7f ? 1 : utf8_length (s);
-    if (n > 0)
-      coffer_buffer_add (text, s, n);
-    else
-      coffer_buffer_printf (text, "\\x%02x", *s);
-    s += n > 0 ? n : 1;
-  }
-}
-
 static int32_t
 fail_path (struct coffer_call *call, int sys_errno, const char *path)
 {
   coffer_autobuffer struct coffer_buffer text = {0};
 
-  add_escaped (&text, path);
+  coffer_buffer_add_escaped (&text, path, strlen (path));
   if (text.failed || text.size == 0)
     return coffer_fail_errno (call, sys_errno,
                               text.failed ? "a path" : "empty path");

@@ -110,10 +110,32 @@ free_keeps_errno (void **state)
   assert_int_equal (errno, EXDEV);
 }
 
+static void
+escaped_text_keeps_what_is_safe_and_no_other (void **state)
+{
+  coffer_autobuffer struct coffer_buffer text = { 0 };
+  uint32_t point = 0;
+
+  (void) state;
+  coffer_buffer_add_string (&text, "<");
+  coffer_buffer_add_escaped (&text, VECTOR_BODY VECTOR_NAME, sizeof VECTOR_BODY
+                             + sizeof VECTOR_NAME - 2);
+  coffer_buffer_add_escaped (&text, "\0\x1b[0m\xe2\x80\xae\xff\xc0\x80", 11);
+  coffer_buffer_add_escaped (&text, "", 0);
+  assert_string_equal (text.data, "<café\\n☃\\n" VECTOR_NAME "\\x00\\x1b[0m"
+                       "\\u{202e}\\xff\\xc0\\x80");
+  assert_int_equal (coffer_utf8_decode ("☃", 3, &point), 3);
+  assert_int_equal (point, 0x2603);
+  assert_int_equal (coffer_utf8_decode ("☃", 2, &point), 0);
+  assert_int_equal (coffer_utf8_decode ("\xed\xa0\x80", 3, &point), 0);
+  assert_int_equal (coffer_utf8_decode ("", 0, &point), 0);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test (escaped_text_keeps_what_is_safe_and_no_other),
     cmocka_unit_test (buffer_holds_any_bytes_and_ends_in_nul),
     cmocka_unit_test (buffer_grows_past_every_power_of_two),
     cmocka_unit_test (buffer_failure_is_sticky_until_it_is_stolen),

@@ -457,7 +457,7 @@ failures_name_the_path_in_printable_text (void **state)
   assert_int_equal (coffer_files_stat (call, place->root, "a\n\xff/你好\x7f"),
                     COFFER_NOT_FOUND);
   assert_string_equal (place->host.message,
-                       "a\\x0a\\xff/你好\\x7f: No such file or directory");
+                       "a\\n\\xff/你好\\x7f: No such file or directory");
   assert_int_equal (coffer_files_stat (call, place->root, ""),
                     COFFER_INVALID);
   assert_int_equal (coffer_files_stat (call, place->root, "\xed\xa0\x80"),

@@ -4,7 +4,8 @@
  * these; they emit file_stat, keep the call's deadline and cancel fd, and
  * return a contract code after coffer_fail.  They do not change credentials:
  * a caller that is root sets its fsuid and fsgid to the sandbox's user first.
- * Part of libcoffer-provider.a. */
+ * `root`, `out` and `in` stay the caller's.  No locks and no globals: any
+ * thread.  Part of libcoffer-provider.a. */
 
 #ifndef COFFER_FILES_H
 #define COFFER_FILES_H
@@ -15,6 +16,8 @@
 extern "C" {
 #endif
 
+/* As the operation of the name, with the same records and codes; `path` as in
+ * coffer/path.h, opts NULL: defaults. */
 int32_t coffer_files_read (struct coffer_call *call, int root,
                            const char *path, int32_t out,
                            const struct coffer_file_read_opts *opts);
@@ -36,7 +39,7 @@ int32_t coffer_files_rename (struct coffer_call *call, int root,
                              const char *from, const char *to);
 
 /* Maps errno to a contract code: ENOENT is NOT_FOUND, EACCES DENIED, ENOSPC
- * LIMIT, ELOOP and EXDEV DENIED, ... */
+ * LIMIT, ELOOP and EXDEV DENIED, ...; what it does not know is IO, 0 is OK. */
 int32_t coffer_code_from_errno (int sys_errno);
 
 /* coffer_fail with "WHAT: strerror"; returns the code for sys_errno. */

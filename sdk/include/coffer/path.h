@@ -7,7 +7,9 @@
  * "..", an empty path and more than 4095 bytes are EINVAL.  A leading "/" is
  * the folder itself.  Unless said otherwise: 0 or more, or -1 with errno
  * (ELOOP: a link was in the way; EXDEV: it would have left the folder).
- * Needs Linux 5.6 (openat2).  Part of libcoffer-provider.a. */
+ * Descriptors that are returned are the caller's and close-on-exec; `root` is
+ * borrowed.  No locks and no globals: any thread.  Needs Linux 5.6 (openat2).
+ * Part of libcoffer-provider.a. */
 
 #ifndef COFFER_PATH_H
 #define COFFER_PATH_H
@@ -42,9 +44,11 @@ int coffer_remove_beneath (int root, const char *path, int recursive,
                            uint64_t *removed);
 
 /* A file that appears under its name only when it is whole: written under a
- * temporary name beside it, then renamed.  Begin returns its descriptor. */
+ * temporary name beside it, then renamed.  Begin returns its descriptor, which
+ * the struct owns; then comes commit, and abort where that was not reached or
+ * failed.  `mode` is that of the file, whatever the umask. */
 struct coffer_new_file {
-  int dir;
+  int dir;                      /* all of it is for these functions only */
   int fd;
   char temporary[32];
   char *name;
@@ -57,8 +61,8 @@ int coffer_new_file_commit (struct coffer_new_file *file, int sync,
 /* Safe after commit, and on a zeroed struct that never began. */
 void coffer_new_file_abort (struct coffer_new_file *file);
 
-/* Calls `entry` for each name in a folder, at most `depth` levels down (1: the
- * folder alone), without crossing mounts.  `path` is relative to the listed
+/* Calls `entry` for each name in a folder, at most `depth` levels down (0 and
+ * 1: the folder alone; above 128: EINVAL), without crossing mounts.  `path` is relative to the listed
  * folder.  A non-zero return of the callback ends the walk and is returned. */
 typedef int coffer_walk_entry (void *data, const char *path, int dir,
                                const char *name, const struct stat *st);
