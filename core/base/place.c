@@ -257,10 +257,10 @@ struct walk {
 /* `name` is the component that was opened, NULL for the last: the message names
  * the folder that is at fault. */
 static int
-walk_enter (struct walk *walk, int *take_fd, const char *name,
-            struct error **err)
+walk_enter (struct walk *walk, int *take_fd, const struct stat *st,
+            const char *name, struct error **err)
 {
-  if (place_check_trusted (*take_fd, name ? name : walk->shown, err) < 0)
+  if (check_stat (st, name ? name : walk->shown, err) < 0)
     return name ? error_wrap (err, "%s", walk->shown) : -1;
   coffer_fd_close (&walk->dir);
   walk->dir = coffer_fd_steal (take_fd);
@@ -271,10 +271,11 @@ static int
 walk_root (struct walk *walk, struct error **err)
 {
   coffer_autoclose int fd = open ("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  struct stat st;
 
-  if (fd < 0)
+  if (fd < 0 || fstat (fd, &st) < 0)
     return error_set (err, E_IO, errno, "open /");
-  return walk_enter (walk, &fd, "/", err);
+  return walk_enter (walk, &fd, &st, "/", err);
 }
 
 /* A link stands in a folder that passed the rule; when root or the caller made
@@ -347,7 +348,7 @@ walk_step (struct walk *walk, struct error **err)
   }
   if (!S_ISDIR (st.st_mode))
     return error_set (err, E_UNSAFE_FILE, ENOTDIR, "%s", walk->shown);
-  if (walk_enter (walk, &fd, *rest ? name : NULL, err) < 0)
+  if (walk_enter (walk, &fd, &st, *rest ? name : NULL, err) < 0)
     return -1;
   memmove (walk->rest, rest, strlen (rest) + 1);
   return 0;

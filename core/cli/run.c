@@ -60,6 +60,7 @@ run_run (struct cli *cli, struct error **err)
     return -1;
   spec.request.ephemeral = 1;
   spec.request.single_exec = 1;
+  spec.request.no_facts = !cli->json;
   return run_inside (cli, &spec, err);
 }
 

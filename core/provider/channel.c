@@ -242,7 +242,7 @@ int
 channel_receive (int channel, int wait, struct channel_message *out,
                  struct error **err)
 {
-  static __thread char buffer[CHANNEL_MAX_FRAME];
+  char buffer[CHANNEL_MAX_FRAME];       /* not of each thread: a start pays */
   struct iovec iov = { .iov_base = buffer, .iov_len = sizeof buffer };
   union control control;
   struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1,

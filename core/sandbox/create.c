@@ -354,6 +354,7 @@ sandbox_create (struct host *host, const struct sandbox_request *request,
   auto_sandbox_record struct sandbox_record *copy = NULL;
 
   info_sink_init (&sink);
+  sink.no_facts = request->no_facts;
   if (creation_prepare (&creation, call, err) < 0)
     return -1;
   if (ask_provider (&creation, call, &sink, err) < 0

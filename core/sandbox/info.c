@@ -85,7 +85,7 @@ sink_record (void *data, const struct contract_record *type, void *record)
 
   if (type->id == COFFER_REC_sandbox_info)
     return take_info (sink, record);
-  if (type->id == COFFER_REC_fact
+  if (type->id == COFFER_REC_fact && !sink->no_facts
       && json_array_append_new (sink->facts, fact_to_json (record)) < 0) {
     sink->failed = 1;
     return -1;

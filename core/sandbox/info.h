@@ -11,6 +11,7 @@
 struct info_sink {
   json_t *infos;                /* array, each as info_to_json */
   json_t *facts;                /* array */
+  int no_facts;                 /* nobody looks at them */
   char *native_id;              /* of the last sandbox_info */
   int64_t created_ns, expires_ns;
   int failed;                   /* memory was out */

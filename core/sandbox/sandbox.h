@@ -41,6 +41,7 @@ struct sandbox_request {
   int asked_ttl;
   int ephemeral;                /* dies with this process */
   int single_exec;
+  int no_facts;                 /* applied is to have none: a run shows none */
   /* Protecting defaults that the caller does without, by their capability
    * word ("limit.memory"); the operator's list is the registry's `accept`. */
   const char *const *accept;

@@ -140,20 +140,35 @@ start_fill (struct init_exec *body, const struct coffer_exec_start_opts *opts,
     }
 }
 
+/* As create chose them; of a sandbox that was made elsewhere they are chosen
+ * again. */
+static int
+ids_of (struct linux_provider *self, const char *sandbox, struct ids *ids)
+{
+  struct box *box = box_find (self, sandbox);
+  const char *why;
+
+  if (box == NULL)
+    return ids_choose (self, sandbox, ids, &why);
+  *ids = (struct ids){ .uid = box->uid, .gid = box->gid,
+                       .privileged = box->uid != 0 };
+  box_unref (self, box);
+  return 0;
+}
+
 /* Root's pipes and terminals belong to root: as /dev/stdout they could not be
  * opened by the sandbox's user.  What has a name on a disk stays as it is, and
  * so does a terminal that is not made for this command. */
 static void
-streams_give (const struct linux_provider *self, const char *sandbox,
+streams_give (struct linux_provider *self, const char *sandbox,
               const int32_t streams[3], int tty)
 {
   struct statfs fs;
   struct stat st;
   struct ids ids;
-  const char *why;
   int i;
 
-  if (ids_choose (self, sandbox, &ids, &why) == -1 || !ids.privileged)
+  if (ids_of (self, sandbox, &ids) == -1 || !ids.privileged)
     return;
   for (i = 0; i < 3; i++) {
     if (streams[i] < 0 || fstat (streams[i], &st) == -1 || st.st_uid != 0

@@ -35,8 +35,9 @@ facts_namespaces (struct linux_provider *self, struct coffer_call *call,
   int32_t code = COFFER_OK;
   int i;
 
+  namespaces_note (self);
   for (i = 0; code == COFFER_OK && i < 7; i++) {
-    if (inodes[i] == 0 || inodes[i] == self->ns_inodes[i])
+    if (inodes[i] == 0 || self->ns_inodes[i] == 0 || inodes[i] == self->ns_inodes[i])
       return fail_with (call, COFFER_INTERNAL,
                         "the sandbox could not be set up: %s is the host's",
                         names[i]);
@@ -124,6 +125,7 @@ ready_take (struct making *making)
   size_t size;
 
   /* While the init is at work.  Zeros are refused below. */
+  namespaces_note (making->self);
   namespaces_read (making->proc, inodes);
   if (link_receive (&link, &reply, 0, call->deadline_ns, call->cancel_fd)
         == -1) {

@@ -28,14 +28,19 @@ namespaces_read (int proc, uint64_t inodes[7])
   return 0;
 }
 
-static void
+void
 namespaces_note (struct linux_provider *self)
 {
-  coffer_autoclose int proc
-    = open ("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  uint64_t inodes[7] = { 0 };
+  coffer_autoclose int proc = -1;
 
-  if (proc >= 0)
-    namespaces_read (proc, self->ns_inodes);
+  pthread_mutex_lock (&self->lock);
+  if (self->ns_inodes[0] == 0) {
+    proc = open ("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (proc >= 0 && namespaces_read (proc, inodes) == 0)
+      memcpy (self->ns_inodes, inodes, sizeof inodes);
+  }
+  pthread_mutex_unlock (&self->lock);
 }
 
 static int
@@ -85,7 +90,6 @@ linux_open (struct coffer_call *call, void *none, const char *const *config,
                         "the manifest's file coffer-init was not given");
   }
   self->pool = geteuid () == 0 ? ids_pool () : 0;
-  namespaces_note (self);
   code = coffer_opened (call, self);
   if (code != COFFER_OK)
     provider_free (self);

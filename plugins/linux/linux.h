@@ -49,6 +49,7 @@ struct box {
   pid_t pid;                    /* for people */
   int single;                   /* made for one command */
   int folderless;
+  uint32_t uid, gid;            /* outside, when this process may give them */
   int ended;                    /* its init has told of that one's end */
   uint32_t serial;              /* of the last request on it */
   pthread_mutex_t busy;
@@ -67,6 +68,8 @@ struct linux_provider {
 /* Of the process whose folder in /proc that is: user mnt pid net ipc uts
  * cgroup. */
 int namespaces_read (int proc, uint64_t inodes[7]);
+/* Of this process, once, into ns_inodes. */
+void namespaces_note (struct linux_provider *self);
 
 /* ---- link.c ------------------------------------------------------------- */
 

@@ -270,6 +270,10 @@ box_keep (struct making *making)
   box->pid = making->pid;
   box->single = making->spec->single_exec != 0;
   box->folderless = making->folder < 0;
+  if (making->ids.privileged) {
+    box->uid = making->ids.uid;
+    box->gid = making->ids.gid;
+  }
   snprintf (box->id, sizeof box->id, "%s", making->id);
   box->control = coffer_fd_steal (&making->control);
   box->pidfd = coffer_fd_steal (&making->pidfd);

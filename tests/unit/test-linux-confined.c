@@ -76,6 +76,7 @@ HELD (setuid)
 HELD (kernel)
 HELD (terminal)
 HELD (init)
+HELD (proc)
 HELD (system)
 HELD (descriptors)
 HELD (foreign)
@@ -342,7 +343,8 @@ main (void)
     cmocka_unit_test (test_sockets), cmocka_unit_test (test_namespaces),
     cmocka_unit_test (test_mounts), cmocka_unit_test (test_setuid),
     cmocka_unit_test (test_kernel), cmocka_unit_test (test_terminal),
-    cmocka_unit_test (test_init), cmocka_unit_test (test_system),
+    cmocka_unit_test (test_init), cmocka_unit_test (test_proc),
+    cmocka_unit_test (test_system),
     cmocka_unit_test (test_descriptors), cmocka_unit_test (test_foreign),
     cmocka_unit_test (test_network), cmocka_unit_test (test_host_files),
     cmocka_unit_test (test_status), cmocka_unit_test (test_environment),
