@@ -83,8 +83,8 @@ test_timeouts_hold_without_the_monitor (void **state)
 {
   static const char *const scripts[] = {
     "kill -STOP $PPID; (setsid sleep 60 &); sleep 60",
-    "p=$PPID; (setsid sleep 60 &); "
-    "while :; do kill -STOP $p; done 2>/dev/null",
+    ("p=$PPID; (setsid sleep 60 &); "
+     "while :; do kill -STOP $p; done 2>/dev/null"),
     "(setsid sleep 60 &); kill -STOP -1; sleep 60",
     "sleep 0.2; kill -KILL $PPID; sleep 60",
   };
