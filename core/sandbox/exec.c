@@ -55,10 +55,11 @@ failure_status (int code)
 int
 exec_exit_status (const struct exec_result *result)
 {
+  /* Over in time or not is about the command, whatever else went wrong. */
+  if (result->timed_out && !result->failure_errno)
+    return 124;
   if (result->failure || result->failure_errno)
     return failure_status (result->failure_errno);
-  if (result->timed_out)
-    return 124;
   if (result->signal)
     return 128 + (result->signal & 127);
   return result->code & 255;

@@ -152,8 +152,8 @@ spawn_refused (struct making *making, const char *step, int error)
   const char *hint = "";
 
   if (error == EPERM || error == EACCES)
-    hint = "; user namespaces are forbidden here: `coffer provider doctor "
-           "linux` says what helps";
+    hint = "; something is forbidden here: `coffer provider doctor linux` "
+           "says what, and what helps";
   else if (error == ENOSPC || error == EUSERS)
     hint = "; see user.max_user_namespaces";
   return fail_with (making->call, COFFER_UNAVAILABLE,

@@ -379,6 +379,25 @@ host_run_once (struct linux_host *host,
   return code;
 }
 
+void
+host_payload (struct linux_host *host, const char *id)
+{
+  struct coffer_file_write_opts opts = { .size = sizeof opts, .mode = 0755 };
+  const char *build = getenv ("COFFER_BUILD");
+  char path[4096];
+  int fd;
+
+  snprintf (path, sizeof path, "%s/tests/unit/linux-payload",
+            build ? build : ".");
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  assert_true (fd >= 0);
+  if (host->ops->file_write (host_call (host, 10000), host->self, id,
+                             "payload", fd, &opts)
+        != COFFER_OK)
+    fail_msg ("%s", host->error);
+  close (fd);
+}
+
 int
 host_can (void)
 {

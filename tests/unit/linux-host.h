@@ -59,6 +59,8 @@ int32_t host_run_once (struct linux_host *host,
                        const struct coffer_sandbox_spec *spec,
                        const char *const *argv, uint64_t timeout_ms,
                        struct outcome *outcome);
+/* Puts the program linux-payload into the workspace, as ./payload. */
+void host_payload (struct linux_host *host, const char *id);
 /* Whether this machine lets us make sandboxes at all; the reason is printed
  * as a skip. */
 int host_can (void);

@@ -427,6 +427,18 @@ try_forks (const char *number)
   printf ("%d\n", pid > 0 ? n : n - 1);
 }
 
+/* Forks and flees for ever: each new one is nobody's child. */
+static void
+try_bomb (void)
+{
+  for (;;)
+    if (fork () == 0) {
+      setsid ();
+      if (fork () > 0)
+        _exit (0);
+    }
+}
+
 /* How much there is of what others need, too. */
 static void
 try_counts (const char *none)
@@ -471,6 +483,7 @@ static const struct {
   { "memory", NULL, try_memory },
   { "forks", NULL, try_forks },
   { "counts", NULL, try_counts },
+  { "bomb", try_bomb, NULL },
 };
 
 int

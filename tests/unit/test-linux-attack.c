@@ -100,12 +100,63 @@ test_timeouts_hold_without_the_monitor (void **state)
     if (!all_gone (held, 4500000000))
       fail_msg ("lives on: %s", scripts[i]);
     close (held);
-    /* The sandbox may have had to end as well. */
-    if (wait_exec ("stopped", "e1", 5000) == COFFER_OK && i < 3)
+    if (i < 3) {
+      assert_int_equal (wait_exec ("stopped", "e1", 5000), COFFER_OK);
       assert_int_equal (host.exit.timed_out, 1);
+      /* It was alone: the sandbox is as before. */
+      close (start ("stopped", "exit 4", 0));
+      assert_int_equal (wait_exec ("stopped", "e2", 5000), COFFER_OK);
+      assert_int_equal (host.exit.code, 4);
+    }
     assert_true (coffer_now_ns () - begun < 6 * SECOND);
     host_kill (&host, "stopped");
   }
+}
+
+/* A command that is not alone takes the sandbox with it when it cannot be told
+ * from the rest any more; nothing of it lives on. */
+static void
+test_the_watch_ends_everything (void **state)
+{
+  int other, held;
+
+  (void) state;
+  create ("two", &lasting);
+  other = start ("two", "sleep 60", 0);
+  held = start ("two",
+                "p=$PPID; (setsid sleep 60 &); "
+                "while :; do kill -STOP $p; done 2>/dev/null",
+                300);
+  assert_true (all_gone (held, 6 * SECOND));
+  close (held);
+  close (other);
+  host_kill (&host, "two");
+}
+
+/* Processes that fork faster than they can be looked for, most of them gone
+ * before their number is read. */
+static void
+test_a_fleeing_fork_bomb_is_over (void **state)
+{
+  struct coffer_sandbox_spec spec = lasting;
+  int64_t begun;
+  int held;
+
+  (void) state;
+  spec.pids = 200;
+  create ("bomb", &spec);
+  begun = coffer_now_ns ();
+  host_payload (&host, "bomb");
+  held = start ("bomb", "exec ./payload bomb", 500);
+  assert_true (all_gone (held, 6 * SECOND));
+  close (held);
+  assert_int_equal (wait_exec ("bomb", "e1", 5000), COFFER_OK);
+  assert_int_equal (host.exit.timed_out, 1);
+  assert_true (coffer_now_ns () - begun < 6 * SECOND);
+  close (start ("bomb", "exit 4", 0));
+  assert_int_equal (wait_exec ("bomb", "e2", 5000), COFFER_OK);
+  assert_int_equal (host.exit.code, 4);
+  assert_int_equal (host_kill (&host, "bomb"), COFFER_OK);
 }
 
 /* A monitor that is only stopped goes on: the news of the end come, without a
@@ -547,6 +598,8 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_timeouts_hold_without_the_monitor),
+    cmocka_unit_test (test_the_watch_ends_everything),
+    cmocka_unit_test (test_a_fleeing_fork_bomb_is_over),
     cmocka_unit_test (test_a_stopped_monitor_goes_on),
     cmocka_unit_test (test_an_init_that_cannot_wait_ends),
     cmocka_unit_test (test_deadlines_hold_against_the_init),

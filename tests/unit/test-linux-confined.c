@@ -20,25 +20,6 @@ static struct linux_host host;
 static struct outcome outcome;
 
 static void
-payload_put (const char *id)
-{
-  struct coffer_file_write_opts opts = { .size = sizeof opts, .mode = 0755 };
-  const char *build = getenv ("COFFER_BUILD");
-  char path[4096];
-  int fd;
-
-  snprintf (path, sizeof path, "%s/tests/unit/linux-payload",
-            build ? build : ".");
-  fd = open (path, O_RDONLY | O_CLOEXEC);
-  assert_true (fd >= 0);
-  if (host.ops->file_write (host_call (&host, 10000), host.self, id,
-                            "payload", fd, &opts)
-        != COFFER_OK)
-    fail_msg ("%s", host.error);
-  close (fd);
-}
-
-static void
 attempt (const char *name, const char *argument)
 {
   struct coffer_sandbox_spec spec = { .size = sizeof spec, .lifeline = -1,
@@ -47,7 +28,7 @@ attempt (const char *name, const char *argument)
 
   if (host_create (&host, "confined", &spec) != COFFER_OK)
     fail_msg ("%s", host.error);
-  payload_put ("confined");
+  host_payload (&host, "confined");
   assert_int_equal (host_run (&host, "confined", argv, NULL, NULL, 20000,
                               &outcome),
                     COFFER_OK);
@@ -212,7 +193,7 @@ test_limits (void **state)
   assert_true (atol (outcome.out) < 128);
   spec.disk_bytes = 0;
   assert_int_equal (host_create (&host, "forks", &spec), COFFER_OK);
-  payload_put ("forks");
+  host_payload (&host, "forks");
   assert_int_equal (host_run (&host, "forks", forks, NULL, NULL, 20000,
                               &outcome),
                     COFFER_OK);
@@ -283,7 +264,7 @@ test_memory (void **state)
     assert_int_equal (host_kill (&host, "memory"), COFFER_OK);
     skip_missing ("a writable control group");
   }
-  payload_put ("memory");
+  host_payload (&host, "memory");
   assert_int_equal (host_run (&host, "memory", argv, NULL, NULL, 20000,
                               &outcome),
                     COFFER_OK);
@@ -295,7 +276,7 @@ test_memory (void **state)
   /* Where there are several commands, only the one is blamed. */
   spec.single_exec = 0;
   assert_int_equal (host_create (&host, "memory", &spec), COFFER_OK);
-  payload_put ("memory");
+  host_payload (&host, "memory");
   assert_int_equal (host_run (&host, "memory", argv, NULL, NULL, 20000,
                               &outcome),
                     COFFER_OK);

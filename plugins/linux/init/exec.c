@@ -21,6 +21,8 @@
 #define TIOCSCTTY_ 0x540e
 #define TIOCSWINSZ_ 0x5414
 #define WATCH_NS 2000000000     /* that a monitor may be late */
+#define SWEEP_AFTER_NS 300000000        /* the same, of a lone command's */
+#define SWEEP_NS 1000000000
 #define SPOOL_CAP 1048576
 
 struct command commands[INIT_EXECS_MAX];
@@ -494,15 +496,31 @@ exec_ready (const struct sys_pollfd *polls, size_t n)
   }
 }
 
+/* Whether nothing here is another command's. */
+static int
+command_alone (const struct command *command)
+{
+  const struct command *c;
+
+  for (c = commands; c < commands + INIT_EXECS_MAX; c++)
+    if (c != command && c->monitor != 0)
+      return 0;
+  return 1;
+}
+
 /* Monitors keep the timeouts of their commands; but they are processes of the
  * sandbox's user, whom a command can kill, stop or starve.  What is not ended
- * a while after its time is ended from here, with everything. */
+ * a while after its time is ended from here: by itself when there is nothing
+ * else, and otherwise with everything. */
 static int64_t
 command_due_ns (const struct command *command)
 {
   if (command->id == 0 || command->ended || command->deadline_ns == 0)
     return INT64_MAX;
-  return command->deadline_ns + (single_mode ? 0 : WATCH_NS);
+  if (single_mode)
+    return command->deadline_ns;
+  return command->deadline_ns
+         + (command_alone (command) ? SWEEP_AFTER_NS : WATCH_NS);
 }
 
 int64_t
@@ -522,6 +540,35 @@ exec_next_ns (void)
   return due > now ? due - now : 0;
 }
 
+/* Ends all that there is besides this process, at one stroke that nothing can
+ * outrun.  0: it is gone. */
+static int
+command_sweep (struct command *command)
+{
+  const int64_t stop = clock_ns (1) + SWEEP_NS;
+  const uint64_t before = reaped_us;
+  struct sys_rusage usage;
+  uint32_t killed = 0;
+  int status;
+  long pid;
+
+  SYS (kill, -1, SIGKILL_);
+  while ((pid = SYS (wait4, -1, &status, WNOHANG_ | WALL_, &usage))
+         != -ECHILD_) {
+    if (pid > 0) {
+      reaped_us += rusage_us (&usage);
+      killed += pid != command->monitor;
+    } else if (clock_ns (1) >= stop)
+      return -1;
+    else
+      nap ();
+  }
+  command->monitor = 0;
+  command->exit.killed = killed;
+  command->exit.cpu_us = reaped_us - before;
+  return 0;
+}
+
 static void
 command_overdue (struct command *command)
 {
@@ -531,14 +578,19 @@ command_overdue (struct command *command)
     SYS (kill, -1, SIGKILL_);
     return;
   }
-  command->exit.flags |= EXIT_LEFT;
+  if (!command_alone (command) || command_sweep (command) == -1)
+    command->exit.flags |= EXIT_LEFT;
+  fd_close (command->notify);
+  command->notify = -1;
   command->exit.code = -1;
   command->exit.signal = SIGKILL_;
   command->exit.duration_us
     = (uint64_t) (clock_ns (1) - command->begun_ns) / 1000;
   tell_started (command);
   command_end (command);
-  init_exit_now (1);
+  tell_spool (command);
+  if (command->exit.flags & EXIT_LEFT)
+    init_exit_now (1);
 }
 
 void

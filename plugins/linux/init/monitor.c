@@ -10,12 +10,14 @@
 #include "init.h"
 
 #define SIGKILL_ 9
+#define SIGSTOP_ 19
 #define WALL_ 0x40000000
 #define WNOHANG_ 1
 #define O_CLOEXEC_ 02000000
 #define O_NONBLOCK_ 04000
 #define PR_SET_CHILD_SUBREAPER_ 36
 #define GIVE_UP_NS 1500000000   /* init would not wait much longer */
+#define STOP_NS 600000000
 #define PIDS_MAX 8192
 
 static struct notice notice;
@@ -39,10 +41,12 @@ notify (uint32_t flags)
 
 static int pids[PIDS_MAX], parents[PIDS_MAX];
 static uint8_t marked[PIDS_MAX];
+static char states[PIDS_MAX];
 
-/* The parent of a process: the second word after the last ')' of its stat. */
+/* The state and the parent of a process: the words after the last ')' of its
+ * stat.  -1: it is gone. */
 static int
-parent_read (int proc, const char *name)
+parent_read (int proc, const char *name, char *state)
 {
   static char text[1024];
   char path[40];
@@ -64,6 +68,7 @@ parent_read (int proc, const char *name)
   if (*at != ')' || at[1] != ' ' || at[2] == '\0' || at[2] == 'Z'
       || at[3] != ' ')
     return -1;
+  *state = at[2];
   for (at += 4; *at >= '0' && *at <= '9'; at++)
     parent = parent * 10 + (*at - '0');
   return parent;
@@ -92,7 +97,7 @@ processes_read (void)
         pid = pid * 10 + (*digit - '0');
       if (*digit != '\0' || pid <= 1 || count == PIDS_MAX)
         continue;
-      parents[count] = parent_read (proc, name);
+      parents[count] = parent_read (proc, name, &states[count]);
       pids[count] = pid;
       if (parents[count] >= 0)
         count++;
@@ -114,12 +119,12 @@ parent_marked (size_t n, int parent, int self)
   return 0;
 }
 
-/* Sends SIGKILL to every descendant; how many there were. */
+/* Sends a signal to every descendant; how many of them were not at rest. */
 static size_t
-descendants_kill (void)
+descendants_signal (int signal)
 {
   int self = (int) SYS (getpid), changed = 1;
-  size_t n = processes_read (), i, killed = 0;
+  size_t n = processes_read (), i, running = 0;
 
   memset (marked, 0, n);
   while (changed) {
@@ -129,9 +134,20 @@ descendants_kill (void)
         changed = marked[i] = 1;
   }
   for (i = 0; i < n; i++)
-    if (marked[i] && SYS (kill, pids[i], SIGKILL_) == 0)
-      killed++;
-  return killed;
+    if (marked[i] && SYS (kill, pids[i], signal) == 0)
+      running += states[i] != 'T' && states[i] != 'D';
+  return running;
+}
+
+/* Nothing that forks is outrun by killing alone: each one that is gone makes
+ * room for the next.  Stopped ones keep their places. */
+static void
+descendants_stop (void)
+{
+  const int64_t stop = clock_ns (1) + STOP_NS;
+
+  while (descendants_signal (SIGSTOP_) > 0 && clock_ns (1) < stop)
+    ;
 }
 
 /* ---- reaping ------------------------------------------------------------ */
@@ -176,8 +192,9 @@ tree_end (void)
   int ended = 0;
 
   notice.exit.flags |= EXIT_TIMED_OUT;
+  descendants_stop ();
   while (children && clock_ns (1) < stop) {
-    descendants_kill ();
+    descendants_signal (SIGKILL_);
     ended |= children_reap (1);
   }
   if (children)
