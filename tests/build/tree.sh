@@ -23,13 +23,12 @@ no_spdx () {
 }
 check "every source file carries its licence" silent no_spdx
 
+# A quoted file of plugins and sdk lies in its own folder or the one above, a
+# bracketed one of ours is <coffer/…>.
 strangers () {
-  grep -E '^plugins/.*\.[ch]$' "$tmp/files" | while read -r f; do
-    grep -nE '^[ ]*#[ ]*include[ ]*[<"](base|contract|provider|sandbox|cli)/' \
-      "$f" /dev/null
-  done
-  grep -rnE '^[ ]*#[ ]*include[ ]*[<"](base|contract|provider|sandbox|cli)/' \
-    sdk --include='*.[ch]' --include='*.in'
+  grep -E '^(plugins|sdk)/.*\.[ch]$' "$tmp/files" | xargs grep -nE \
+    '^[ ]*#[ ]*include[ ]*(<(base|contract|provider|sandbox|cli)/|"[^"]*/)' \
+    | grep -vE '^plugins/[^/]*/[^/]*/[^/]*:.*"\.\./[^/"]*"'
 }
 check "plugins and sdk include nothing of the host" silent strangers
 
@@ -65,6 +64,30 @@ long_lists () {
 }
 check "no file outgrew its reader" silent long_lists
 
+# From the brace that opens a function to the one that closes it.
+long_functions () {
+  grep -E '^(core|plugins|sdk)/.*\.[ch]$' "$tmp/files" | xargs awk '
+    FNR == 1 { begun = 0 }
+    /^\{$/ { begun = FNR }
+    /^\}$/ && begun {
+      if (FNR - begun - 1 > 60) print FILENAME ":" begun ": " FNR - begun - 1 \
+        " lines"
+      begun = 0
+    }'
+}
+check "no function outgrew its reader" silent long_functions
+
+# A code that nothing reports is one that its comment keeps for later.
+idle_codes () {
+  kept=$(sed -n '/^E (/q; p' core/base/errors.def | grep -oE '\b[0-9]{4}\b')
+  sed -n 's/^E (\([0-9]*\), \([A-Z_]*\),.*/\1 \2/p' core/base/errors.def \
+    | while read -r number name; do
+      case " $(echo $kept) " in *" $number "*) continue ;; esac
+      grep -rqw "E_$name" core --include='*.[ch]' || echo "E$number $name"
+    done
+}
+check "every error code is reported somewhere" silent idle_codes
+
 # Every file of a kind that is built, run or shipped stands by its name in a
 # fragment: else a release lacks it, or nobody runs it.
 unlisted () {
@@ -94,5 +117,5 @@ unsafe_calls () {
 }
 check "no call that cannot be used safely" silent unsafe_calls
 
-plan 8
+plan 10
 finish

@@ -90,8 +90,11 @@ like () {
     e2e_result 1 "$1"; note "got:  $2"; note "want a line like: $3"; fi
 }
 
+# Silence is no proof of what is not said.
 unlike () {
-  if printf '%s\n' "$2" | grep -Eq -- "$3"; then
+  if [ -z "$2" ]; then
+    e2e_result 1 "$1"; note "nothing was said at all"
+  elif printf '%s\n' "$2" | grep -Eq -- "$3"; then
     e2e_result 1 "$1"; note "got:  $2"; note "but no line like: $3"
   else e2e_result 0 "$1"; fi
 }
