@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <coffer/buffer.h>
 #include <coffer/provider.h>
 
 #include "base/json.h"
@@ -187,10 +188,11 @@ print_line (const char *name, const char *text)
     printf ("%-14s %s\n", name, shown);
 }
 
+/* Words one after the other, in lines that fit a terminal of 80 columns. */
 static void
 print_texts (const char *name, char *const *texts)
 {
-  size_t i;
+  size_t i, used = 14, width;
 
   if (texts == NULL || texts[0] == NULL)
     return;
@@ -198,7 +200,13 @@ print_texts (const char *name, char *const *texts)
   for (i = 0; texts[i]; i++) {
     auto_free char *shown = text_escape (texts[i], strlen (texts[i]));
 
+    width = shown ? output_width (shown) : 1;
+    if (used > 14 && used + 1 + width > 80) {
+      printf ("\n%-14s", "");
+      used = 14;
+    }
     printf (" %s", shown ? shown : "?");
+    used += 1 + width;
   }
   printf ("\n");
 }
@@ -273,17 +281,23 @@ print_limits (const struct manifest_limits *limits)
 {
   auto_free char *memory = limits->memory_bytes
                              ? text_format_size (limits->memory_bytes) : NULL;
+  const struct {
+    uint64_t value;
+    const char *what;
+  } counts[] = { { limits->files, "files" },
+                 { limits->processes, "processes" },
+                 { limits->calls, "calls at once" } };
+  coffer_autobuffer struct coffer_buffer line = { 0 };
+  size_t i;
 
   if (memory)
-    printf ("%-14s memory %s\n", "limit", memory);
-  if (limits->files)
-    printf ("%-14s files %llu\n", "limit", (unsigned long long) limits->files);
-  if (limits->processes)
-    printf ("%-14s processes %llu\n", "limit",
-            (unsigned long long) limits->processes);
-  if (limits->calls)
-    printf ("%-14s calls %llu at once\n", "limit",
-            (unsigned long long) limits->calls);
+    coffer_buffer_printf (&line, "%s of memory", memory);
+  for (i = 0; i < sizeof counts / sizeof *counts; i++)
+    if (counts[i].value)
+      coffer_buffer_printf (&line, "%s%llu %s", line.size ? ", " : "",
+                            (unsigned long long) counts[i].value,
+                            counts[i].what);
+  print_line ("limits", line.data);
 }
 
 static int

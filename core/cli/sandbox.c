@@ -276,7 +276,8 @@ all_ids (struct cli *cli, struct host *host, json_t **list,
     return -1;
   if (json_array_size (*list) == 0)
     return 0;
-  question = text_printf ("kill %zu sandboxes", json_array_size (*list));
+  question = text_printf ("kill %zu sandbox%s", json_array_size (*list),
+                          json_array_size (*list) == 1 ? "" : "es");
   return output_confirm (cli, question ? question : "kill all", err);
 }
 

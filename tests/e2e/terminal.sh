@@ -34,7 +34,7 @@ is "a pipe gets all of it" "$((all > 40))" 1
 
 id=$(coffer sandbox create); remember "$id"
 type_in '[("[y/N]", "n\n")]' "$COFFER_BUILD/coffer" --color never sandbox kill --all
-like "a question that is answered with no" "$(cat "$out")" 'E5001: kill 1 sandboxes: answered with no'
+like "a question that is answered with no" "$(cat "$out")" 'E5001: kill 1 sandbox: answered with no'
 is "does nothing" "$(coffer sandbox list | grep -c "$id")" 1
 
 type_in '[]' sh -c "(head -c 300000 /dev/zero; sleep 1.3; head -c 300000 /dev/zero; sleep 0.2) |
