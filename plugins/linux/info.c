@@ -82,6 +82,16 @@ box_emit_info (struct coffer_call *call, struct link *link, const char *id,
   return state_emit (call, link, id, folder, &state);
 }
 
+/* Its folder, unlocked; -1: it has none. */
+static int
+folder_look (struct linux_provider *self, const char *id)
+{
+  if (self->runtime < 0)
+    return -1;
+  return openat (self->runtime, id,
+                 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 int32_t
 linux_sandbox_info (struct coffer_call *call, void *data, const char *sandbox,
                     const struct coffer_sandbox_info_opts *opts)
@@ -94,9 +104,7 @@ linux_sandbox_info (struct coffer_call *call, void *data, const char *sandbox,
   (void) opts;
   if (code != COFFER_OK)
     return code;
-  if (self->runtime >= 0)
-    folder = openat (self->runtime, sandbox,
-                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  folder = folder_look (self, sandbox);
   return box_emit_info (call, &link, sandbox, folder);
 }
 
@@ -115,8 +123,7 @@ folder_visit (struct linux_provider *self, struct coffer_call *call,
   if (brief.deadline_ns > coffer_now_ns () + ANSWER_NS)
     brief.deadline_ns = coffer_now_ns () + ANSWER_NS;
   if (box_link (self, id, &brief, &link) == 0) {
-    folder = openat (self->runtime, id,
-                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    folder = folder_look (self, id);
     if (state_ask (&link, &brief, &state) == 0)
       return emit ? state_emit (call, &link, id, folder, &state) : COFFER_OK;
     if (errno != ECONNRESET)
@@ -204,6 +211,7 @@ linux_sandbox_extend (struct coffer_call *call, void *data,
   struct request request
     = { .type = INIT_EXTEND, .body = &body, .size = sizeof body };
   struct linux_provider *self = data;
+  coffer_autoclose int folder = -1;
   auto_link struct link link;
   struct reply reply;
   int32_t code = box_reach (self, call, sandbox, &link);
@@ -217,5 +225,6 @@ linux_sandbox_extend (struct coffer_call *call, void *data,
   body.expires_ns = coffer_boottime_ns () + (int64_t) ttl_ms * 1000000;
   if (link_ask (&link, &request, &reply, call) == -1)
     return coffer_fail_errno (call, errno, "setting the sandbox's end");
-  return box_emit_info (call, &link, sandbox, -1);
+  folder = folder_look (self, sandbox);
+  return box_emit_info (call, &link, sandbox, folder);
 }

@@ -63,6 +63,8 @@ run coffer sandbox extend "$id" 3h
 is "extend" "$status" 0
 run coffer sandbox list
 like "extend is seen by list" "$(cat "$out")" "(2h 59m|3h)"
+run coffer sandbox extend --json "$id" 3h
+is "extend says all that info says" "$(json "$out" 'd["metadata"]')" "['for=test']"
 run coffer sandbox extend "$id" soon
 like "extend by what is no time" "$status $(head -1 "$err")" '^2 coffer: E6006: '
 
