@@ -316,6 +316,48 @@ bits_wanted (const struct cgroup_limits *limits)
          | (limits->cpu_millis ? CGROUP_CPU : 0u);
 }
 
+/* Whether a file says a number that is set, and not above the limit; pages
+ * are rounded. */
+static int
+limit_holds (const char *dir, const char *name, uint64_t limit)
+{
+  char text[64], *end;
+  unsigned long long value;
+
+  if (text_read (dir, name, text, sizeof text) == -1)
+    return 0;
+  value = strtoull (text, &end, 10);
+  return end != text && value <= limit;
+}
+
+/* What was asked for, read back: the process is there and the limits are. */
+static int
+groups_hold (const struct place_of *place, unsigned bits, pid_t pid,
+             const struct cgroup_limits *limits)
+{
+  const int v2 = place->version == 2;
+  const char *const dirs[] = { place->memory, place->pids, place->cpu };
+  const char *const names[]
+    = { v2 ? "memory.max" : "memory.limit_in_bytes", "pids.max",
+        v2 ? "cpu.max" : "cpu.cfs_quota_us" };
+  const uint64_t most[]
+    = { limits->memory_bytes, (uint64_t) limits->pids + 1,
+        (uint64_t) limits->cpu_millis * 100 };
+  const char *dir;
+  size_t i;
+
+  for (i = 0; i < 3; i++) {
+    dir = v2 ? place->memory : dirs[i];
+    if ((bits & (1u << i))
+        && (number_read (dir, "cgroup.procs") != (uint64_t) pid
+            || !limit_holds (dir, names[i], most[i]))) {
+      errno = EPROTO;
+      return -1;
+    }
+  }
+  return 0;
+}
+
 static int
 groups_make (struct place_of *place, unsigned bits, int folder,
              const char *id, pid_t pid, const struct cgroup_limits *limits)
@@ -344,8 +386,10 @@ groups_make (struct place_of *place, unsigned bits, int folder,
       return -1;
   }
   if (place->version == 2)
-    return v2_fill (place->memory, pid, limits);
-  return v1_fill (place, bits, pid, limits);
+    return v2_fill (place->memory, pid, limits) == -1
+      ? -1 : groups_hold (place, bits, pid, limits);
+  return v1_fill (place, bits, pid, limits) == -1
+    ? -1 : groups_hold (place, bits, pid, limits);
 }
 
 int

@@ -3,6 +3,7 @@
  * back from the kernel, emitted as facts. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -73,17 +74,81 @@ facts_init (struct coffer_call *call, const struct init_ready *ready,
   return code;
 }
 
+/* A file of the init's folder in /proc: its size, or -1. */
+static ssize_t
+proc_read (const struct making *making, const char *name, char *out,
+           size_t size)
+{
+  coffer_autoclose int fd
+    = openat (making->proc, name, O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd < 0 ? -1 : coffer_read_all (fd, out, size - 1);
+
+  out[n > 0 ? n : 0] = '\0';
+  return n;
+}
+
+/* One id, and the one that was meant. */
+static int
+map_holds (const struct making *making, const char *name, uint32_t outside)
+{
+  unsigned inside, id, count;
+  char text[256], more;
+
+  return proc_read (making, name, text, sizeof text) > 0
+         && sscanf (text, "%u %u %u %c", &inside, &id, &count, &more) == 3
+         && inside == BOX_UID && id == outside && count == 1;
+}
+
+static int32_t
+facts_user (struct making *making)
+{
+  char value[96], text[16];
+
+  if (!map_holds (making, "uid_map", making->ids.uid)
+      || !map_holds (making, "gid_map", making->ids.gid)
+      || proc_read (making, "setgroups", text, sizeof text) <= 0
+      || strcmp (text, "deny\n") != 0)
+    return coffer_fail (making->call, COFFER_INTERNAL,
+                        "the sandbox could not be set up: its ids are not "
+                        "what was asked for");
+  snprintf (value, sizeof value, "%u is %u outside", BOX_UID,
+            making->ids.uid);
+  return fact_emit (making->call, "user", "ok", value,
+                    "uid_map, gid_map and setgroups", NULL);
+}
+
+/* The most processes that the init's own limit allows. */
+static int32_t
+facts_processes (struct making *making)
+{
+  const uint64_t most = making->spec->pids ? making->spec->pids
+                                           : PIDS_DEFAULT;
+  unsigned long long soft = 0, hard = 0;
+  char text[4096];
+  const char *at;
+
+  if (making->cgroup & CGROUP_PIDS)
+    return fact_emit (making->call, "limit.pids", "ok",
+                      "of the whole sandbox", "control group", NULL);
+  at = proc_read (making, "limits", text, sizeof text) > 0
+    ? strstr (text, "Max processes") : NULL;
+  if (at == NULL || sscanf (at, "Max processes %llu %llu", &soft, &hard) != 2
+      || hard > most)
+    return coffer_fail (making->call, COFFER_INTERNAL,
+                        "the sandbox could not be set up: its processes are "
+                        "not limited");
+  return fact_emit (making->call, "limit.pids", "ok",
+                    "of the sandbox's user",
+                    "RLIMIT_NPROC in its user namespace", NULL);
+}
+
 static int32_t
 facts_limits (struct making *making)
 {
   const struct coffer_sandbox_spec *spec = making->spec;
   struct coffer_call *call = making->call;
-  char value[96];
-  int32_t code;
+  int32_t code = facts_user (making);
 
-  snprintf (value, sizeof value, "%u is %u outside", BOX_UID,
-            making->ids.uid);
-  code = fact_emit (call, "user", "ok", value, "uid_map", NULL);
   /* They cannot be given up by an ordinary user. */
   if (code == COFFER_OK && !making->ids.privileged && getgroups (0, NULL) > 1)
     code = fact_emit (call, "user.groups", "degraded",
@@ -98,11 +163,7 @@ facts_limits (struct making *making)
                    "of each process, not of the sandbox", "RLIMIT_DATA",
                    making->cgroup_why);
   if (code == COFFER_OK)
-    code = making->cgroup & CGROUP_PIDS
-      ? fact_emit (call, "limit.pids", "ok", "of the whole sandbox",
-                   "control group", NULL)
-      : fact_emit (call, "limit.pids", "ok", "of the sandbox's user",
-                   "RLIMIT_NPROC in its user namespace", NULL);
+    code = facts_processes (making);
   if (code == COFFER_OK && spec->cpu_millis != 0)
     code = making->cgroup & CGROUP_CPU
       ? fact_emit (call, "limit.cpu", "ok", "of the whole sandbox",

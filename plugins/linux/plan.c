@@ -22,7 +22,6 @@
 
 #define DISK_DEFAULT (UINT64_C (1) << 30)
 #define INODES_DEFAULT 65536
-#define PIDS_DEFAULT 1024
 #define PLAN_MAX 60000
 
 /* ---- the specification -------------------------------------------------- */

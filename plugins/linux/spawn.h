@@ -11,6 +11,7 @@
 #include "linux.h"
 
 #define MOUNTS_MAX 48
+#define PIDS_DEFAULT 1024
 
 /* All that one creation holds. */
 struct making {

@@ -9,13 +9,15 @@
  *   root     hands out a folder that is not its own as its root
  *   pipe     hands out a pipe as kept output, and boasts of its size
  *   boast    hands out a file as kept output, and boasts of its size
- *   listen   lets a process of no importance listen in its place */
+ *   listen   lets a process of no importance listen in its place
+ *   lie      has not even limited its processes, which all others have */
 
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -134,12 +136,15 @@ main (void)
 {
   const struct init_hello hello = { sizeof hello, INIT_PROTOCOL, 0 };
   const struct init_ready ready = { .size = sizeof ready };
+  const struct rlimit limit = { 1024, 1024 };
   int fd;
 
   signal (SIGPIPE, SIG_IGN);
   packet_give (0, INIT_HELLO, 0, &hello, sizeof hello, -1);
   if (plan_take (0) == -1)
     return 1;
+  if (strcmp (mode, "lie") != 0)
+    setrlimit (RLIMIT_NPROC, &limit);
   if (strcmp (mode, "listen") == 0 && fork () == 0) {
     listen (listener, 4);
     packet_give (0, INIT_READY, 1, &ready, sizeof ready, -1);

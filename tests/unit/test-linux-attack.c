@@ -269,6 +269,25 @@ hostile_end (struct linux_host *hostile)
   linux_host_close (hostile);
 }
 
+/* What is said to be ready is looked at, not believed. */
+static void
+test_ready_is_not_believed (void **state)
+{
+  const char *env[] = { "HOSTILE=lie", NULL };
+  struct coffer_sandbox_spec spec = lasting;
+  static struct linux_host hostile;
+  int init = hostile_open ();
+
+  (void) state;
+  linux_host_open_with (&hostile, init);
+  close (init);
+  spec.env = env;
+  assert_int_equal (host_create (&hostile, "lie", &spec), COFFER_INTERNAL);
+  assert_non_null (strstr (hostile.error, "processes are not limited"));
+  assert_int_equal (waitpid (-1, NULL, WNOHANG | __WALL), -1);
+  linux_host_close (&hostile);
+}
+
 /* Every call ends at its deadline, whatever the init sends or does not read. */
 static void
 test_deadlines_hold_against_the_init (void **state)
@@ -602,6 +621,7 @@ main (void)
     cmocka_unit_test (test_a_fleeing_fork_bomb_is_over),
     cmocka_unit_test (test_a_stopped_monitor_goes_on),
     cmocka_unit_test (test_an_init_that_cannot_wait_ends),
+    cmocka_unit_test (test_ready_is_not_believed),
     cmocka_unit_test (test_deadlines_hold_against_the_init),
     cmocka_unit_test (test_sending_has_a_deadline),
     cmocka_unit_test (test_what_an_init_hands_out_is_checked),

@@ -157,6 +157,7 @@ static void
 test_ids (void **state)
 {
   unsigned inside, outside, count;
+  char fact[64];
 
   (void) state;
   run ("id -u; id -g; id -G; cat /proc/self/uid_map");
@@ -166,6 +167,12 @@ test_ids (void **state)
   assert_int_equal (inside, 1000);
   assert_int_equal (count, 1);
   assert_int_not_equal (outside, 0);
+  snprintf (fact, sizeof fact, "user ok 1000 is %u outside\n", outside);
+  assert_int_equal (host_create (&host, "ids", NULL), COFFER_OK);
+  assert_non_null (strstr (host.facts, geteuid () == 0 ? "user ok 1000 is "
+                                                       : fact));
+  assert_null (strstr (host.facts, "user ok 1000 is 0 outside"));
+  assert_int_equal (host_kill (&host, "ids"), COFFER_OK);
   if (geteuid () != 0)
     assert_int_equal (outside, geteuid ());
 }
