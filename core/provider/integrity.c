@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -109,6 +110,24 @@ pump (int from, int to, off_t size, SHA2_CTX *hash, const char *name,
   return 0;
 }
 
+/* From the page cache into the memory file, by way of no buffer of ours.  A
+ * file system that cannot do that leaves it to pump. */
+static int
+copy_file (int from, int to, off_t size, const char *name, struct error **err)
+{
+  off_t left = size;
+  ssize_t n = 1;
+
+  while (left > 0 && (n = sendfile (to, from, NULL, (size_t) left)) > 0)
+    left -= n;
+  if (left > 0 && n == 0)
+    return error_set (err, E_INTEGRITY, 0,
+                      "%s became shorter while it was read", name);
+  if (left == size && n < 0)
+    return pump (from, to, size, NULL, name, err);
+  return left > 0 ? error_set (err, E_IO, errno, "copy %s", name) : 0;
+}
+
 /* The hash of the copy as it lies there, not of what passed by. */
 static int
 hash_sealed (int fd, size_t size, const char *name, char *out,
@@ -134,7 +153,7 @@ integrity_copy (int dir, const char *name, int executable, int owned,
   if (fd < 0)
     return -1;
   copy = new_memfd (name, executable, err);
-  if (copy < 0 || pump (fd, copy, size, NULL, name, err) < 0)
+  if (copy < 0 || copy_file (fd, copy, size, name, err) < 0)
     return -1;
   if (fcntl (copy, F_ADD_SEALS,
              F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0

@@ -263,7 +263,7 @@ box_listener (int folder)
 static int
 hello_take (struct link *link, const struct coffer_call *call)
 {
-  struct reply reply;
+  UNFILLED struct reply reply;
   struct init_hello hello;
 
   if (link_receive (link, &reply, 1, call->deadline_ns, call->cancel_fd)
@@ -459,7 +459,7 @@ peer_pidfd (struct link *link, const struct coffer_call *call)
   struct request request = { .type = INIT_INFO };
   struct ucred peer;
   socklen_t size = sizeof (int);
-  struct reply reply;
+  UNFILLED struct reply reply;
   int fd = -1;
 
   if (getsockopt (link->fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0) {

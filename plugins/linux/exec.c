@@ -69,7 +69,7 @@ command_ask (struct linux_provider *self, struct coffer_call *call,
   struct request request
     = { .type = type, .body = body, .size = sizeof *body };
   auto_link struct link link = { .fd = -1 };
-  struct reply reply;
+  UNFILLED struct reply reply;
   int32_t code;
 
   body->size = sizeof *body;
@@ -223,7 +223,7 @@ linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
   struct init_exec body = { 0 };
   struct init_exit started;
   struct cgroup_use use;
-  struct reply reply;
+  UNFILLED struct reply reply;
   int fds[4];
   struct request request = { .type = INIT_EXEC, .body = &body,
                              .size = sizeof body, .fds = fds };
@@ -346,7 +346,7 @@ linux_exec_wait (struct coffer_call *call, void *self, const char *sandbox,
     = { .type = INIT_WAIT, .body = &body, .size = sizeof body };
   auto_link struct link link = { .fd = -1 };
   struct init_exit exit;
-  struct reply reply;
+  UNFILLED struct reply reply;
   int32_t code = exec_number (call, exec, &body.exec);
 
   (void) opts;
@@ -369,7 +369,7 @@ linux_exec_list (struct coffer_call *call, void *self, const char *sandbox,
   struct request request = { .type = INIT_LIST };
   auto_link struct link link = { .fd = -1 };
   struct init_exit command;
-  struct reply reply;
+  UNFILLED struct reply reply;
   int32_t code = box_reach (self, call, sandbox, &link);
   uint32_t i;
 
@@ -449,7 +449,7 @@ spool_ask (struct coffer_call *call, struct link *link,
 {
   struct request request
     = { .type = INIT_SPOOL, .body = body, .size = sizeof *body };
-  struct reply reply;
+  UNFILLED struct reply reply;
   struct stat st;
 
   body->stream = stream;

@@ -33,7 +33,7 @@ state_ask (struct link *link, const struct coffer_call *call,
            struct init_state *state)
 {
   struct request request = { .type = INIT_INFO };
-  struct reply reply;
+  UNFILLED struct reply reply;
 
   if (link_ask (link, &request, &reply, call) == -1)
     return -1;
@@ -213,7 +213,7 @@ linux_sandbox_extend (struct coffer_call *call, void *data,
   struct linux_provider *self = data;
   coffer_autoclose int folder = -1;
   auto_link struct link link;
-  struct reply reply;
+  UNFILLED struct reply reply;
   int32_t code = box_reach (self, call, sandbox, &link);
 
   (void) opts;

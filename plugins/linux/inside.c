@@ -96,7 +96,7 @@ visit_begin (void *self, struct coffer_call *call, const char *sandbox,
 {
   struct request request = { .type = INIT_ROOT };
   auto_link struct link link = { .fd = -1 };
-  struct reply reply;
+  UNFILLED struct reply reply;
   int32_t code;
 
   code = path_full (call, path, visit->full, sizeof visit->full);
@@ -225,7 +225,7 @@ linux_metrics (struct coffer_call *call, void *data, const char *sandbox,
   coffer_autoclose int folder = -1;
   struct cgroup_use use;
   struct init_state state;
-  struct reply reply;
+  UNFILLED struct reply reply;
   int32_t code = box_reach (self, call, sandbox, &link);
 
   (void) opts;

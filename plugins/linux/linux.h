@@ -82,6 +82,17 @@ struct link {
   uint32_t serial;
 };
 
+/* A reply is 64 KiB that the receiver fills: zeroed by the compiler at each
+ * declaration it would cost more than what is asked. */
+#ifdef __has_attribute
+#if __has_attribute (uninitialized)
+#define UNFILLED __attribute__ ((uninitialized))
+#endif
+#endif
+#ifndef UNFILLED
+#define UNFILLED
+#endif
+
 struct reply {
   struct init_header header;
   const char *body;             /* within `bytes` */
