@@ -47,7 +47,7 @@ core_cli_libcli_a_SOURCES = \
 cli_archives = %D%/libcli.a core/sandbox/libsandbox.a \
   core/provider/libprovider.a core/contract/libcontract.a core/base/libbase.a
 cli_libs = sdk/lib/libcoffer-provider.a $(FFI_LIBS) $(YAML_LIBS) \
-  $(JANSSON_LIBS) $(SECCOMP_LIBS) $(SQLITE_LIBS) $(MD_LIBS)
+  $(JANSSON_LIBS) $(SECCOMP_LIBS) $(MD_LIBS)
 
 noinst_PROGRAMS += coffer
 coffer_CFLAGS = $(HOST_CC_FLAGS)

@@ -18,6 +18,7 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/sandbox.h \
   %D%/runs.c %D%/runs.h \
   %D%/signals.c %D%/signals.h \
+  %D%/sqlite.c %D%/sqlite.h \
   %D%/sweep.c \
   %D%/terminal.c %D%/terminal.h \
   %D%/transfer.c %D%/transfer.h \

@@ -99,7 +99,7 @@ static int
 db_fail (sqlite3 *db, const char *name, struct error **err, const char *what)
 {
   return error_set (err, E_RECORDS, 0, "%s: %s: %s", name, what,
-                    sqlite3_errmsg (db));
+                    sqlite.errmsg (db));
 }
 
 static int
@@ -107,15 +107,15 @@ read_number (sqlite3 *db, const char *name, const char *sql, int *out,
              struct error **err)
 {
   sqlite3_stmt *stmt = NULL;
-  int code = sqlite3_prepare_v2 (db, sql, -1, &stmt, NULL);
+  int code = sqlite.prepare_v2 (db, sql, -1, &stmt, NULL);
 
   if (code == SQLITE_OK)
-    code = sqlite3_step (stmt);
+    code = sqlite.step (stmt);
   if (code == SQLITE_ROW)
-    *out = sqlite3_column_int (stmt, 0);
+    *out = sqlite.column_int (stmt, 0);
   else
     db_fail (db, name, err, "read");
-  sqlite3_finalize (stmt);
+  sqlite.finalize (stmt);
   return code == SQLITE_ROW ? 0 : -1;
 }
 
@@ -149,10 +149,10 @@ migrate_inside (sqlite3 *db, const char *name, const char *const *steps,
       return error_set (err, E_RECORDS, 0, "%s holds something else", name);
   }
   for (; version < count; version++)
-    if (sqlite3_exec (db, steps[version], NULL, NULL, NULL) != SQLITE_OK)
+    if (sqlite.exec (db, steps[version], NULL, NULL, NULL) != SQLITE_OK)
       return db_fail (db, name, err, "new schema");
   snprintf (pragma, sizeof pragma, "PRAGMA user_version = %d", count);
-  if (sqlite3_exec (db, pragma, NULL, NULL, NULL) != SQLITE_OK)
+  if (sqlite.exec (db, pragma, NULL, NULL, NULL) != SQLITE_OK)
     return db_fail (db, name, err, "new schema");
   return 0;
 }
@@ -161,15 +161,17 @@ int
 records_migrate (sqlite3 *db, const char *name, const char *const *steps,
                  int count, struct error **err)
 {
-  if (sqlite3_exec (db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
+  if (sqlite_load (err) < 0)
+    return -1;
+  if (sqlite.exec (db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
     return db_fail (db, name, err, "begin");
   if (migrate_inside (db, name, steps, count, err) < 0) {
-    sqlite3_exec (db, "ROLLBACK", NULL, NULL, NULL);
+    sqlite.exec (db, "ROLLBACK", NULL, NULL, NULL);
     return -1;
   }
-  if (sqlite3_exec (db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) {
+  if (sqlite.exec (db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK) {
     db_fail (db, name, err, "commit");
-    sqlite3_exec (db, "ROLLBACK", NULL, NULL, NULL);
+    sqlite.exec (db, "ROLLBACK", NULL, NULL, NULL);
     return -1;
   }
   return 0;
@@ -188,14 +190,14 @@ use_write_ahead_log (sqlite3 *db, const char *name, struct error **err)
     sqlite3_stmt *stmt = NULL;
     int is_wal = 0;
 
-    code = sqlite3_prepare_v2 (db, "PRAGMA journal_mode = WAL", -1, &stmt,
+    code = sqlite.prepare_v2 (db, "PRAGMA journal_mode = WAL", -1, &stmt,
                                NULL);
     if (code == SQLITE_OK)
-      code = sqlite3_step (stmt);
+      code = sqlite.step (stmt);
     if (code == SQLITE_ROW)
-      is_wal = strcmp ((const char *) sqlite3_column_text (stmt, 0), "wal")
+      is_wal = strcmp ((const char *) sqlite.column_text (stmt, 0), "wal")
                == 0;
-    sqlite3_finalize (stmt);
+    sqlite.finalize (stmt);
     if (is_wal)
       return 0;
     if (code == SQLITE_ROW)
@@ -216,7 +218,7 @@ records_sync_level (struct records *records, enum records_sync sync,
 
   if (records->sync == sync)
     return 0;
-  if (sqlite3_exec (records->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+  if (sqlite.exec (records->db, sql, NULL, NULL, NULL) != SQLITE_OK)
     return records_fail (records, err, "synchronous");
   records->sync = sync;
   return 0;
@@ -227,16 +229,16 @@ database_open (struct records *records, struct error **err)
 {
   int version;
 
-  if (sqlite3_open_v2 (records->path, &records->db,
+  if (sqlite.open_v2 (records->path, &records->db,
                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX
                          | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE,
                        NULL) != SQLITE_OK)
     return records_fail (records, err, "open");
-  sqlite3_busy_timeout (records->db, RECORDS_BUSY_MS);
-  sqlite3_db_config (records->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-  sqlite3_db_config (records->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-  sqlite3_db_config (records->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-  sqlite3_wal_autocheckpoint (records->db, CHECKPOINT_PAGES);
+  sqlite.busy_timeout (records->db, RECORDS_BUSY_MS);
+  sqlite.db_config (records->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+  sqlite.db_config (records->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+  sqlite.db_config (records->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+  sqlite.wal_autocheckpoint (records->db, CHECKPOINT_PAGES);
   if (read_number (records->db, records->path, "PRAGMA user_version",
                    &version, err) < 0)
     return -1;
@@ -260,6 +262,8 @@ records_open (const struct place *place, struct records **out,
 
   if (!records)
     return error_set (err, E_NO_MEMORY, 0, "the records");
+  if (sqlite_load (err) < 0)
+    return -1;
   pthread_mutex_init (&records->lock, NULL);
   records->pid = getpid ();
   dir = place_open_dir (place->state, err);
@@ -287,8 +291,8 @@ records_close (struct records *records)
    * and delete the log that the parent uses. */
   if (records->pid == getpid ()) {
     for (i = 0; i < STATEMENT_COUNT; i++)
-      sqlite3_finalize (records->statements[i]);
-    sqlite3_close (records->db);
+      sqlite.finalize (records->statements[i]);
+    sqlite.close (records->db);
   }
   pthread_mutex_destroy (&records->lock);
   free (records->path);

@@ -60,12 +60,12 @@ static const char *const statement_text[STATEMENT_COUNT] = {
 int
 records_fail (struct records *records, struct error **err, const char *what)
 {
-  int code = sqlite3_extended_errcode (records->db);
+  int code = sqlite.extended_errcode (records->db);
 
   if ((code & 0xff) == SQLITE_NOMEM)
     return error_set (err, E_NO_MEMORY, 0, "%s: %s", records->path, what);
   return error_set (err, E_RECORDS, 0, "%s: %s: %s", records->path, what,
-                    sqlite3_errmsg (records->db));
+                    sqlite.errmsg (records->db));
 }
 
 /* Takes the lock and the prepared statement; a handle that came here by fork
@@ -77,7 +77,7 @@ statement_get_locked (struct records *records, enum records_statement which,
   sqlite3_stmt **slot = &records->statements[which];
 
   if (!*slot
-      && sqlite3_prepare_v3 (records->db, statement_text[which], -1,
+      && sqlite.prepare_v3 (records->db, statement_text[which], -1,
                              SQLITE_PREPARE_PERSISTENT, slot, NULL)
            != SQLITE_OK) {
     records_fail (records, err, "prepare");
@@ -113,10 +113,10 @@ statement_run_locked (struct records *records, enum records_statement which,
 
   if (!stmt)
     return -1;
-  code = sqlite3_step (stmt);
+  code = sqlite.step (stmt);
   if (code != SQLITE_DONE)
     bad = records_fail (records, err, statement_text[which]);
-  sqlite3_reset (stmt);
+  sqlite.reset (stmt);
   return bad;
 }
 
@@ -124,28 +124,28 @@ static void
 bind_text (sqlite3_stmt *stmt, int index, const char *text)
 {
   if (text)
-    sqlite3_bind_text (stmt, index, text, -1, SQLITE_STATIC);
+    sqlite.bind_text (stmt, index, text, -1, SQLITE_STATIC);
   else
-    sqlite3_bind_null (stmt, index);
+    sqlite.bind_null (stmt, index);
 }
 
 static void
 bind_record (sqlite3_stmt *stmt, const struct sandbox_record *record)
 {
-  sqlite3_clear_bindings (stmt);
+  sqlite.clear_bindings (stmt);
   bind_text (stmt, 1, record->id);
   bind_text (stmt, 2, record->provider);
   bind_text (stmt, 3, record->native_id);
   bind_text (stmt, 4, record->tenant);
   bind_text (stmt, 5, record->spec);
-  sqlite3_bind_int (stmt, 6, record->state);
-  sqlite3_bind_int64 (stmt, 7, record->created_ns);
-  sqlite3_bind_int64 (stmt, 8, record->expires_ns);
-  sqlite3_bind_int64 (stmt, 9, (int64_t) record->generation);
-  sqlite3_bind_int64 (stmt, 10, record->owner_pid);
-  sqlite3_bind_int64 (stmt, 11, record->owner_start);
+  sqlite.bind_int (stmt, 6, record->state);
+  sqlite.bind_int64 (stmt, 7, record->created_ns);
+  sqlite.bind_int64 (stmt, 8, record->expires_ns);
+  sqlite.bind_int64 (stmt, 9, (int64_t) record->generation);
+  sqlite.bind_int64 (stmt, 10, record->owner_pid);
+  sqlite.bind_int64 (stmt, 11, record->owner_start);
   bind_text (stmt, 12, record->owner_where);
-  sqlite3_bind_int64 (stmt, 13, record->deadline_ns);
+  sqlite.bind_int64 (stmt, 13, record->deadline_ns);
 }
 
 /* One writing statement in one transaction; the sync level cannot change
@@ -167,11 +167,11 @@ write_locked (struct records *records, enum records_statement which,
   if (statement_run_locked (records, which, err) < 0
       || statement_run_locked (records, STATEMENT_COMMIT, err) < 0) {
     /* A failed COMMIT may leave the transaction open, or not. */
-    if (!sqlite3_get_autocommit (records->db))
+    if (!sqlite.get_autocommit (records->db))
       statement_run_locked (records, STATEMENT_ROLLBACK, NULL);
     return -1;
   }
-  return sqlite3_changes (records->db);
+  return sqlite.changes (records->db);
 }
 
 static int
@@ -220,7 +220,7 @@ records_delete (struct records *records, const char *id, struct error **err)
 static int
 column_text (sqlite3_stmt *stmt, int index, int optional, char **out)
 {
-  const char *text = (const char *) sqlite3_column_text (stmt, index);
+  const char *text = (const char *) sqlite.column_text (stmt, index);
 
   if (!text)
     return optional ? 0 : -1;
@@ -235,8 +235,8 @@ row_read (struct records *records, sqlite3_stmt *stmt,
           struct sandbox_record **out, struct error **err)
 {
   auto_sandbox_record struct sandbox_record *record = NULL;
-  const char *id = (const char *) sqlite3_column_text (stmt, 0);
-  int state = sqlite3_column_int (stmt, 5);
+  const char *id = (const char *) sqlite.column_text (stmt, 0);
+  int state = sqlite.column_int (stmt, 5);
 
   if (!sandbox_id_valid (id) || state < 0 || state >= (int) N_STATES)
     return error_set (err, E_RECORDS, 0, "%s: a row is damaged",
@@ -254,12 +254,12 @@ row_read (struct records *records, sqlite3_stmt *stmt,
     return error_set (err, E_RECORDS, 0, "%s: the row of %s is damaged",
                       records->path, record->id);
   record->state = (enum sandbox_state) state;
-  record->created_ns = sqlite3_column_int64 (stmt, 6);
-  record->expires_ns = sqlite3_column_int64 (stmt, 7);
-  record->generation = (uint64_t) sqlite3_column_int64 (stmt, 8);
-  record->owner_pid = sqlite3_column_int64 (stmt, 9);
-  record->owner_start = sqlite3_column_int64 (stmt, 10);
-  record->deadline_ns = sqlite3_column_int64 (stmt, 12);
+  record->created_ns = sqlite.column_int64 (stmt, 6);
+  record->expires_ns = sqlite.column_int64 (stmt, 7);
+  record->generation = (uint64_t) sqlite.column_int64 (stmt, 8);
+  record->owner_pid = sqlite.column_int64 (stmt, 9);
+  record->owner_start = sqlite.column_int64 (stmt, 10);
+  record->deadline_ns = sqlite.column_int64 (stmt, 12);
   *out = steal (record);
   return 0;
 }
@@ -274,14 +274,14 @@ find_locked (struct records *records, const char *id,
   if (!stmt)
     return -1;
   bind_text (stmt, 1, id);
-  code = sqlite3_step (stmt);
+  code = sqlite.step (stmt);
   if (code == SQLITE_ROW)
     bad = row_read (records, stmt, out, err);
   else if (code == SQLITE_DONE)
     *out = NULL;
   else
     bad = records_fail (records, err, "find a record");
-  sqlite3_reset (stmt);
+  sqlite.reset (stmt);
   return bad;
 }
 
@@ -341,13 +341,13 @@ list_locked (struct records *records, enum records_statement which,
 
   if (!stmt)
     return -1;
-  while (!bad && (code = sqlite3_step (stmt)) != SQLITE_DONE) {
+  while (!bad && (code = sqlite.step (stmt)) != SQLITE_DONE) {
     if (code != SQLITE_ROW)
       bad = records_fail (records, err, "list records");
     else if (!(bad = row_read (records, stmt, &record, err)))
       bad = list_add (list, record, err);
   }
-  sqlite3_reset (stmt);
+  sqlite.reset (stmt);
   return bad;
 }
 

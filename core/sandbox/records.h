@@ -9,9 +9,8 @@
 #ifndef SANDBOX_RECORDS_H
 #define SANDBOX_RECORDS_H
 
-#include <sqlite3.h>
-
 #include "sandbox/sandbox.h"
+#include "sandbox/sqlite.h"
 
 #define RECORDS_BUSY_MS 10000
 

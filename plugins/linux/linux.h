@@ -82,8 +82,8 @@ struct link {
   uint32_t serial;
 };
 
-/* A reply is 64 KiB that the receiver fills: zeroed by the compiler at each
- * declaration it would cost more than what is asked. */
+/* A reply is what the receiver fills: zeroed by the compiler at each declaration
+ * it would cost more than what is asked. */
 #ifdef __has_attribute
 #if __has_attribute (uninitialized)
 #define UNFILLED __attribute__ ((uninitialized))
@@ -98,7 +98,7 @@ struct reply {
   const char *body;             /* within `bytes` */
   size_t size;
   int fd;                       /* -1: none; close it */
-  char bytes[INIT_MESSAGE_MAX];
+  char bytes[INIT_REPLY_MAX];
 };
 
 struct request {

@@ -24,6 +24,10 @@
 #define INIT_PROTOCOL 1
 #define INIT_MAGIC 0x436f
 #define INIT_MESSAGE_MAX 65536
+/* What an init says is short: its facts are the longest of it.  A receiver has
+ * this much on its stack, every page of which is touched. */
+#define INIT_FACTS_MAX 7168
+#define INIT_REPLY_MAX 8192
 #define INIT_FDS_MAX 64
 #define INIT_EXECS_MAX 128
 #define INIT_BLOCK_MAX (8u << 20)       /* bytes of one exec's arguments */

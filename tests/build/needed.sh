@@ -10,7 +10,7 @@ needed () { LC_ALL=C readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
 beyond () { # FILE ALLOWED
   needed "$1" | grep -vE "^($2)\.so\."
 }
-own='libc|libffi|libyaml(-0)?|libjansson|libseccomp|libsqlite3|libmd'
+own='libc|libffi|libyaml(-0)?|libjansson|libseccomp|libmd'
 san='libasan|libubsan|libtsan|libm|libdl|libpthread|librt|libgcc_s|libresolv'
 
 sanitized () { LC_ALL=C readelf -Ws "$1" | grep -qE '__(asan|ubsan|tsan)_'; }
@@ -21,11 +21,14 @@ if ! command -v readelf >/dev/null; then
   skip "what is loaded" "readelf"
   finish
 fi
-plan 5
+plan 6
 check "coffer is there" test -x coffer
 check "coffer loads only its own libraries" silent beyond coffer "$own"
 check "the installed coffer loads the same" \
   sh -c '[ "$1" = "$2" ]' - "$(needed coffer)" "$(needed core/cli/coffer)"
+
+check "SQLite, which is opened when it is needed, is named for packagers" \
+  sh -c 'readelf -p .note.dlopen "$1" | grep -q libsqlite3' - core/cli/coffer
 
 modules () {
   for m in stage/providers-*/*.so; do

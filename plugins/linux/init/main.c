@@ -11,7 +11,7 @@
 #define O_PATH_ 010000000
 #define SIGCHLD_ 17
 #define POLLIN_ 1
-#define FACTS_SIZE 16384
+#define FACTS_SIZE INIT_FACTS_MAX
 
 int null_fd = -1;
 int signal_fd = -1;
