@@ -37,15 +37,16 @@ note_nothing (int number)
   (void) number;
 }
 
-/* A reader that went away is an error of write(2).  By a handler, as programs
- * that are executed inherit what is ignored. */
+/* A reader that went away and a file that may not grow are errors of write(2).
+ * By a handler, as programs that are executed inherit what is ignored. */
 static void
-survive_broken_pipes (void)
+survive_writes (void)
 {
   struct sigaction action = { .sa_handler = note_nothing,
                               .sa_flags = SA_RESTART };
 
   sigaction (SIGPIPE, &action, NULL);
+  sigaction (SIGXFSZ, &action, NULL);
 }
 
 static int
@@ -101,7 +102,7 @@ main (int argc, char **argv)
              strerror (errno));
     return 125;
   }
-  survive_broken_pipes ();
+  survive_writes ();
   status = run_command (&cli, argc, argv, &err);
   if (status < 0) {
     output_error (&cli, err);

@@ -23,6 +23,16 @@ for form in "" --json; do
   is "create $form on a full disk: nothing stays" "$(json "$out" 'len (d)')" 0
 done
 
+# Nothing may be written to a file: said, not died of.
+for form in "run -- true" "--provider host run -- true" \
+            "--provider host sandbox create" "sandbox list"; do
+  # shellcheck disable=SC2086
+  { (ulimit -f 0; exec "$COFFER_BUILD/coffer" $form) 2>&1 >/dev/null
+    echo "status $?"; } | cat >"$err"
+  like "$form where files cannot grow" "$(grep -E '^(coffer: E|status)' "$err" \
+    | tr '\n' ' ')" '^(coffer: E.* status (1|125)|status 0) $'
+done
+
 cat >"$T/slow.py" <<'EOF'
 import json, os, subprocess, sys, time
 r, w = os.pipe ()
