@@ -106,10 +106,10 @@ id_hash (const char *id)
 
 /* Whether root here is known not to be the machine's root. */
 static int
-root_is_mapped_away (void)
+root_is_mapped_away (const char *map)
 {
   uint64_t inside, outside, count;
-  FILE *file = fopen ("/proc/self/uid_map", "re");
+  FILE *file = fopen (map, "re");
   int away = 0;
 
   if (file == NULL)
@@ -143,7 +143,8 @@ ids_choose (const struct linux_provider *self, const char *id,
     ids->privileged = 1;
     return 0;
   }
-  if (root_is_mapped_away ())
+  if (root_is_mapped_away ("/proc/self/uid_map")
+      && root_is_mapped_away ("/proc/self/gid_map"))
     return 0;                   /* 0 here is an ordinary user outside */
   *why = "root has no other user id here to give to a sandbox: run as an "
          "ordinary user, or where more ids are mapped";
