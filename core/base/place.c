@@ -77,9 +77,12 @@ user_runtime (void)
 static int
 find_under (struct place *place, const char *home, struct error **err)
 {
-  if (home[0] != '/')
-    return error_set (err, E_CONFIG, 0,
-                      "COFFER_HOME is not an absolute path: %s", home);
+  if (home[0] != '/') {
+    error_set (err, E_CONFIG, 0, "COFFER_HOME is not an absolute path: %s",
+               home);
+    error_hint (err, "write COFFER_HOME=\"$PWD/%s\"", home);
+    return -1;
+  }
   place->home_override = 1;
   place->installed = text_printf ("%s/providers", home);
   place->config = text_printf ("%s/config", home);

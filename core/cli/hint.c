@@ -12,22 +12,6 @@
 #include "base/text.h"
 #include "cli/session.h"
 
-/* Folders that every sandbox has of its own or shares with the machine. */
-static int
-is_common (const char *path)
-{
-  static const char *const folders[] = {
-    "/usr/", "/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/", "/libx32/",
-    "/etc/", "/proc/", "/dev/", "/sys/", NULL
-  };
-  size_t i;
-
-  for (i = 0; folders[i]; i++)
-    if (!strncmp (path, folders[i], strlen (folders[i])))
-      return 1;
-  return 0;
-}
-
 static int
 is_below (const char *path, const char *folder)
 {
@@ -37,6 +21,29 @@ is_below (const char *path, const char *folder)
     length--;
   return !strncmp (path, folder, length)
          && (path[length] == '/' || !path[length]);
+}
+
+/* What every sandbox shares with the machine or has in its place, with all that
+ * is below; and folders that are there, but with other things in them. */
+static int
+is_common (const char *path)
+{
+  static const char *const shared[] = {
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc",
+    "/proc", "/dev", "/sys", NULL
+  };
+  static const char *const own[] = {
+    "/home", "/opt", "/run", "/tmp", "/var", "/var/tmp", "/workspace", NULL
+  };
+  size_t i;
+
+  for (i = 0; shared[i]; i++)
+    if (is_below (path, shared[i]))
+      return 1;
+  for (i = 0; own[i]; i++)
+    if (!strcmp (path, own[i]))
+      return 1;
+  return 0;
 }
 
 /* Is `argument` covered by a mount, seen from the folder the command starts

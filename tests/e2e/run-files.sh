@@ -53,6 +53,11 @@ run coffer run -- cat "$T/data/f"
 like "with -v for another folder" "$(cat "$err")" "$T/data/f exists here but not inside: add -v $T/data/f:$T/data/f:ro"
 run coffer run -w . -- sh -c 'exit 3' sh script.py
 is "no hint where it is inside" "$status $(cat "$err")" "3 "
+for folder in /etc /tmp; do
+  run coffer run -- ls "$folder" /no-such
+  unlike "no hint on $folder, which is inside too" "$status $(cat "$err")" \
+    "exists here but not inside"
+done
 run coffer run -- ./script.py
 like "a program by path too" "$status $(cat "$err")" 'script.py exists here but not inside'
 

@@ -63,7 +63,7 @@ is "a signal is 128 and its number" "$status" 137
 run coffer run -- no-such-program
 is "a program that is not there is 127" "$status" 127
 like "and is named with its code" "$(cat "$err")" '^coffer: E3001: no-such-program: '
-like "with what to do" "$(cat "$err")" '^  hint: check the program'
+like "with what to do" "$(cat "$err")" '^  hint: check that the program'
 run coffer run -- /etc/passwd
 is "a file that is no program is 126" "$status" 126
 mkdir "$T/bin"; printf '#!/bin/sh\necho here\n' >"$T/bin/only-here"; chmod 755 "$T/bin/only-here"
