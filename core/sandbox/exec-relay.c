@@ -133,7 +133,8 @@ poll_prepare (const struct exec_run *run, int winch, struct pollfd *fds)
   if (run->streams->tty || run->finished)
     fds[WATCH_IN_SINK].fd = -1;
   fds[WATCH_DONE] = (struct pollfd){
-    .fd = run->finished ? -1 : run->wait.done_fd, .events = POLLIN
+    .fd = run->finished || run->wait_at_ns ? -1 : run->wait.done_fd,
+    .events = POLLIN
   };
   fds[WATCH_CANCEL] = (struct pollfd){
     .fd = run->cancelled ? -1 : run->cancel_fd, .events = POLLIN
@@ -148,7 +149,8 @@ poll_timeout (const struct exec_run *run)
   const int64_t times[] = {
     run->finished ? run->grace_end_ns : 0,
     run->finished ? 0 : run->next_stage_ns,
-    run->finished || run->overdue ? 0 : run->backstop_ns
+    run->finished || run->overdue ? 0 : run->backstop_ns,
+    run->wait_at_ns
   };
   int64_t left, least = 3600000, now = coffer_now_ns ();
   size_t i;
@@ -200,6 +202,8 @@ handle_poll (struct exec_run *run, const struct pollfd *fds,
     run->grace_end_ns = deadline_in (GRACE_MS);
   } else if (fds[WATCH_CANCEL].revents) {
     run->cancelled = 1;
+    if (exec_wait_begin (run, err) < 0)
+      return -1;
     if (!run->finished)
       exec_end (run);
   }
@@ -233,6 +237,10 @@ exec_relay (struct exec_run *run, struct error **err)
   }
   while (!run->finished
          || (output_active (run) && coffer_now_ns () < run->grace_end_ns)) {
+    if (run->wait_at_ns && !output_active (run)) {
+      exec_wait_here (run);
+      continue;
+    }
     poll_prepare (run, winch, fds);
     if (poll (fds, WATCH_COUNT, poll_timeout (run)) < 0) {
       if (errno != EINTR)
@@ -242,6 +250,9 @@ exec_relay (struct exec_run *run, struct error **err)
     if (handle_poll (run, fds, err) < 0)
       return -1;
     handle_clock (run);
+    if (run->wait_at_ns && coffer_now_ns () >= run->wait_at_ns
+        && output_active (run) && exec_wait_begin (run, err) < 0)
+      return -1;
   }
   return drain (run, err);
 }

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@
 #define START_MS 60000
 /* How long after its timeout a command may still be the provider's. */
 #define BACKSTOP_MS 5000
+/* Until a thread is made to wait for a command's end. */
+#define BRIEF_MS 20
 #define OUTPUT_PIPE_BYTES (256 << 10)
 #define ARGV_MAX_BYTES (8 << 20)
 
@@ -323,24 +326,71 @@ outcome (struct exec_run *run, struct error *take_error, struct error **err)
   return check_output (run, err);
 }
 
-static int
-wait_and_relay (struct exec_run *run, struct error **err)
+int
+exec_wait_begin (struct exec_run *run, struct error **err)
 {
-  const struct contract_args_exec_wait args = {
-    .sandbox = run->record->id, .exec = run->result->exec
-  };
   const struct provider_sink sink = { .record = sink_exit, .data = run };
+
+  if (!run->wait_at_ns)
+    return 0;
+  run->wait_at_ns = 0;
+  return async_begin (&run->wait, run->provider, COFFER_OP_exec_wait,
+                      &run->wait_args, &sink, run->wait_limit_ns, err);
+}
+
+void
+exec_wait_here (struct exec_run *run)
+{
+  struct provider_call call = {
+    .deadline_ns = run->backstop_ns ? run->backstop_ns : run->wait_limit_ns,
+    .cancel_fd = run->cancel_fd,
+    .sink = { .record = sink_exit, .data = run }
+  };
+
+  run->wait_at_ns = 0;
+  run->finished = 1;
+  if (provider_invoke_args (run->provider, COFFER_OP_exec_wait,
+                            &run->wait_args, &call, &run->waited) == 0)
+    return;
+  if (run->cancel_fd >= 0 && coffer_wait_fd (run->cancel_fd, POLLIN, 1, -1)
+                             == 1)
+    run->cancelled = 1;
+  else if (run->backstop_ns && coffer_now_ns () >= run->backstop_ns)
+    run->overdue = 1;
+  else
+    return;
+  exec_end (run);
+}
+
+/* Most commands are through before a thread is made, and a thread costs as
+ * much as starting them.  Only where giving up ends the sandbox: elsewhere a
+ * command goes on being waited for after it was sent a signal. */
+static int
+wait_prepare (struct exec_run *run, struct error **err)
+{
   const struct exec_request *request = run->request;
   int64_t limit = (int64_t) REQUEST_TTL_MAX_MS;
-  struct error *error = NULL, *waited = NULL;
+  int brief = run->record->owner_pid != 0 && !run->streams->tty
+              && run->streams->in < 0;
 
   if (request->timeout_ms) {
     run->backstop_ns = deadline_in ((int64_t) request->timeout_ms
                                     + BACKSTOP_MS);
     limit = (int64_t) request->timeout_ms + 4 * BACKSTOP_MS;
   }
-  if (async_begin (&run->wait, run->provider, COFFER_OP_exec_wait, &args,
-                   &sink, deadline_in (limit), err) < 0)
+  run->wait_args.sandbox = run->record->id;
+  run->wait_args.exec = run->result->exec;
+  run->wait_limit_ns = deadline_in (limit);
+  run->wait_at_ns = deadline_in (BRIEF_MS);
+  return brief ? 0 : exec_wait_begin (run, err);
+}
+
+static int
+wait_and_relay (struct exec_run *run, struct error **err)
+{
+  struct error *error = NULL, *waited = NULL;
+
+  if (wait_prepare (run, err) < 0)
     return -1;
   if (run->streams->tty)
     terminal_raw (run->streams->in, &error);
@@ -352,6 +402,8 @@ wait_and_relay (struct exec_run *run, struct error **err)
     async_cancel (&run->wait);
   }
   async_end (&run->wait, &waited);
+  if (!waited)
+    waited = steal (run->waited);
   if (error) {
     error_free (waited);
     return error_move (err, error);
@@ -364,6 +416,7 @@ run_fini (struct exec_run *run)
 {
   int i;
 
+  error_free (run->waited);
   for (i = 0; i < EXEC_STREAMS; i++) {
     relay_fini (&run->relays[i]);
     coffer_fd_close (&run->ours[i]);

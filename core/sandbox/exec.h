@@ -22,7 +22,13 @@ struct exec_run {
    * ours[EXEC_IN] is -1 and ours[EXEC_OUT] its master. */
   int ours[EXEC_STREAMS], theirs[EXEC_STREAMS];
   struct relay relays[EXEC_STREAMS];
-  struct async_call wait;       /* exec_wait */
+  /* exec_wait: on a thread, or, when a brief command's streams have ended
+   * before there was one, by who relayed them. */
+  struct contract_args_exec_wait wait_args;
+  int64_t wait_limit_ns;
+  int64_t wait_at_ns;           /* when to start the thread; 0: it was */
+  struct async_call wait;
+  struct error *waited;         /* what it said without the thread */
   int finished;                 /* it has returned */
   int cancelled, overdue;       /* why the command is being ended */
   int stage;                    /* how hard it was tried to end it */
@@ -31,8 +37,13 @@ struct exec_run {
   int64_t backstop_ns;          /* 0: no timeout */
 };
 
+/* Starts the thread that waits, unless it was. */
+int exec_wait_begin (struct exec_run *run, struct error **err);
+/* Waits without one, for a command whose streams are through. */
+void exec_wait_here (struct exec_run *run);
+
 /* Relays until the command has ended and its output has been moved.  -1 when
- * the host itself failed; what the provider said is in run->wait. */
+ * the host itself failed; what the provider said is in run->wait or waited. */
 int exec_relay (struct exec_run *run, struct error **err);
 
 /* Ends the command, harder with each call: the ephemeral sandbox at once, in
