@@ -192,13 +192,23 @@ mode_is_trusted (const struct stat *st)
   return !(st->st_mode & S_IWGRP) || group_is_private (st);
 }
 
+/* What stat shows of an owner whom this user namespace does not map, unless
+ * the administrator chose another number. */
+#define UNMAPPED_UID 65534
+
 static int
 check_stat (const struct stat *st, const char *what, struct error **err)
 {
-  if (!owner_is_trusted (st))
-    return error_set (err, E_UNSAFE_FILE, 0,
-                      "%s belongs to uid %u, neither root nor the caller",
-                      what, (unsigned) st->st_uid);
+  if (!owner_is_trusted (st)) {
+    error_set (err, E_UNSAFE_FILE, 0,
+               "%s belongs to uid %u, neither root nor the caller", what,
+               (unsigned) st->st_uid);
+    if (st->st_uid == UNMAPPED_UID)
+      error_hint (err, "in a user namespace that does not map root nobody can"
+                  " be told from root: run coffer outside of it, or as a user"
+                  " of one that maps root");
+    return -1;
+  }
   if (!S_ISLNK (st->st_mode) && !mode_is_trusted (st))
     return error_set (err, E_UNSAFE_FILE, 0,
                       "%s is writable by others (mode %04o)", what,

@@ -68,6 +68,10 @@ check_mode (const struct registry_entry *entry, enum provider_mode mode,
     return error_set (err, E_DENIED, 0,
                       "%s is not shipped with coffer, so it runs in a worker "
                       "only", entry->id);
+  if (mode == PROVIDER_IN_PROCESS && entry->held_in_worker)
+    return error_set (err, E_DENIED, 0,
+                      "%s has permissions or limits of the operator's, which"
+                      " only a worker is held by", entry->id);
   return 0;
 }
 

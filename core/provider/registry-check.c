@@ -180,6 +180,20 @@ check_installed (const struct registry_entry *entry, json_t *checks)
   add_passed (checks, "installed", detail ? detail : "found");
 }
 
+/* Nothing is wrong with it, and nothing of it is started. */
+static void
+check_disabled (const struct registry_entry *entry, json_t *checks)
+{
+  auto_free char *detail = text_printf ("%s says `enabled: false`",
+                                        entry->override_path
+                                          ? entry->override_path
+                                          : "the operator");
+
+  json_array_append_new (
+    checks, registry_check_new ("enabled", 0, detail ? detail : "-",
+                                "take that line out"));
+}
+
 json_t *
 registry_check (const struct registry_entry *entry, int verify)
 {
@@ -197,5 +211,7 @@ registry_check (const struct registry_entry *entry, int verify)
     check_contract (entry, fd, checks);
   if (!verify && entry->state != PROVIDER_BROKEN)
     check_config (entry, checks);
+  if (!verify && entry->state == PROVIDER_DISABLED)
+    check_disabled (entry, checks);
   return steal (checks);
 }

@@ -5,6 +5,8 @@
 
 #include <config.h>
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +14,7 @@
 
 #include <coffer/fd.h>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "contract/contract.h"
 #include "provider/registry-read.h"
@@ -229,6 +232,8 @@ apply_file (const struct yaml_source *source, const struct yaml_node *root,
   node = yaml_get (root, "limits");
   if (node && apply_limits (source, node, &entry->manifest->limits, err) < 0)
     return -1;
+  if (node || yaml_get (root, "permissions"))
+    entry->held_in_worker = 1;
   node = yaml_get (root, "worker");
   return node ? apply_worker (source, node, entry, err) : 0;
 }
@@ -291,4 +296,58 @@ operator_apply (const struct registry_reader *reader,
       return -1;
   }
   return 0;
+}
+
+static int
+speaks_of (const struct registry *registry, const char *name)
+{
+  size_t i, length;
+
+  for (i = 0; i < registry->count; i++) {
+    length = strlen (registry->entries[i].id);
+    if (strncmp (name, registry->entries[i].id, length) == 0
+        && strcmp (name + length, ".yaml") == 0)
+      return 1;
+  }
+  return 0;
+}
+
+/* Neither hidden nor what an editor or a package manager put aside. */
+static int
+is_meant (const char *name)
+{
+  return name[0] != '.' && name[strlen (name) - 1] != '~'
+         && strstr (name, ".dpkg-") == NULL && strstr (name, ".rpm") == NULL;
+}
+
+static void
+warn_of_strays (const struct registry_reader *reader,
+                const struct registry_layer *layer)
+{
+  struct dirent *item;
+  DIR *stream;
+  int fd = layer->config < 0 ? -1
+             : openat (layer->config, "providers.d",
+                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+  stream = fd < 0 ? NULL : fdopendir (fd);
+  if (stream == NULL) {
+    coffer_fd_close (&fd);
+    return;
+  }
+  while ((item = readdir (stream)))
+    if (is_meant (item->d_name) && !speaks_of (reader->registry, item->d_name))
+      log_event (LOG_LEVEL_WARNING, "registry",
+                 "%s/providers.d/%s is not read: it is called like no provider"
+                 " (ID.yaml)", layer->config_path, item->d_name);
+  closedir (stream);
+}
+
+void
+operator_warn_of_strays (const struct registry_reader *reader)
+{
+  size_t i;
+
+  for (i = 0; i < reader->n_layers; i++)
+    warn_of_strays (reader, &reader->layers[i]);
 }

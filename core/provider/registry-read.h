@@ -39,6 +39,10 @@ int operator_read_main (struct registry_reader *reader, struct error **err);
 int operator_apply (const struct registry_reader *reader,
                     struct registry_entry *entry, struct error **err);
 
+/* Names each file of providers.d that speaks of no provider there is: a name
+ * mistyped would otherwise narrow nothing. */
+void operator_warn_of_strays (const struct registry_reader *reader);
+
 /* Values for the keys that the operator does not set: environment, systemd
  * credentials, defaults. */
 int config_complete (struct registry_entry *entry, struct error **err);

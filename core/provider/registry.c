@@ -443,6 +443,7 @@ load_all (struct registry_reader *reader, struct error **err)
   if (registry->count)
     qsort (registry->entries, registry->count, sizeof *registry->entries,
            compare_entries);
+  operator_warn_of_strays (reader);
   return 0;
 }
 

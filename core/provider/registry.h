@@ -39,6 +39,7 @@ struct registry_entry {
   size_t n_config;
   struct registry_config *config;
   int allow_degraded;           /* worker.allow_degraded */
+  int held_in_worker;           /* the operator set permissions or limits */
   char *override_path;          /* providers.d/ID.yaml when there is one */
 };
 

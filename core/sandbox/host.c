@@ -154,7 +154,8 @@ provider_get_locked (struct host *host, const char *id, struct provider **out,
   if (opened_get_locked (host, id, &opened, err) < 0)
     return -1;
   if ((host->flags & HOST_IN_PROCESS)
-      && opened->entry->trust == TRUST_PACKAGED)
+      && opened->entry->trust == TRUST_PACKAGED
+      && !opened->entry->held_in_worker)
     mode = PROVIDER_IN_PROCESS;
   if (!opened->provider
       && provider_open (opened->entry, host->place, mode, &opened->provider,

@@ -115,8 +115,7 @@ mount_detach (struct making *making, const struct coffer_mount *mount,
     return coffer_fail_errno (making->call, errno, "mounts: open_tree");
   ns = ids_namespace (st->st_uid, st->st_gid, &making->ids);
   if (ns < 0)
-    return coffer_fail_errno (making->call, errno,
-                              "mounts: a user namespace for the id map");
+    return spawn_refused (making, "a user namespace for mounts", errno);
   attributes.userns = (uint64_t) ns;
   if (syscall (SYS_mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE_,
                &attributes, sizeof attributes) == -1)

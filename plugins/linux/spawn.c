@@ -150,15 +150,19 @@ int32_t
 spawn_refused (struct making *making, const char *step, int error)
 {
   const char *hint = "";
+  int32_t again = COFFER_RETRY_DEFAULT;
+  char text[512];
 
-  if (error == EPERM || error == EACCES)
+  if (error == EPERM || error == EACCES) {
+    again = COFFER_RETRY_NO;
     hint = "; something is forbidden here: `coffer provider doctor linux` "
            "says what, and what helps";
-  else if (error == ENOSPC || error == EUSERS)
+  } else if (error == ENOSPC || error == EUSERS)
     hint = "; see user.max_user_namespaces";
-  return fail_with (making->call, COFFER_UNAVAILABLE,
-                    "the sandbox could not be set up: %s: %s%s", step,
-                    strerror (error), hint);
+  snprintf (text, sizeof text, "the sandbox could not be set up: %s: %s%s",
+            step, strerror (error), hint);
+  return coffer_fail_with (making->call, COFFER_UNAVAILABLE, again, text,
+                           NULL);
 }
 
 static int

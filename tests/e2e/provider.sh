@@ -112,6 +112,20 @@ run coffer call good probe
 is "disabled: a call is refused" "$status" 5
 run coffer provider info good
 is "disabled: info still tells" "$status" 0
+run coffer provider doctor good
+is "disabled: doctor does not say that all is well" "$status" 1
+like "disabled: but by which file" "$(cat "$out")" 'failed +enabled .*good.yaml says'
+: >"$COFFER_HOME/config/providers.d/godo.yaml"
+run coffer provider list
+like "an operator file for nobody is named" "$status $(cat "$err")" '^0 .*providers.d/godo.yaml is not read'
+rm "$COFFER_HOME/config/providers.d/godo.yaml"
+# Only a worker is held by what the operator narrows, shipped or not.
+echo 'permissions: {namespaces: false}' >"$COFFER_HOME/config/providers.d/linux.yaml"
+run coffer call linux probe --in-process
+like "narrowed: not in this process" "$status $(cat "$err")" '^5 .*E5001: .*only a worker'
+run coffer run -- true
+like "narrowed: run keeps to it" "$status $(cat "$err")" '^125 .*E2005: '
+rm "$COFFER_HOME/config/providers.d/linux.yaml"
 printf 'config: {url: "ftp://x"}\n' >"$COFFER_HOME/config/providers.d/good.yaml"
 run coffer provider list
 is "a wrong operator file: the list goes on" "$status" 0
