@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "cli/call.h"
 #include "cli/operation.h"
-#include "cli/session.h"
+#include "cli/host.h"
 
 struct printer {
   FILE *stream;
@@ -87,7 +87,7 @@ call_provider (struct cli *cli, struct provider *provider,
   int r;
 
   if (cli_duration (cli, "timeout", &timeout_ms, err) < 0
-      || session_call (timeout_ms, NULL, &call, err) < 0)
+      || cli_call (timeout_ms, NULL, &call, err) < 0)
     return -1;
   call.sink.record = print_record;
   call.sink.data = &printer;

@@ -97,7 +97,7 @@ struct cli {
 
   /* Made on first use. */
   struct place *place;
-  struct host *opened;          /* session_host */
+  struct host *opened;          /* cli_host */
 };
 
 /* Fills a zeroed cli.  What was understood before a failure stays filled in,

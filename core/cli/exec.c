@@ -15,11 +15,11 @@
 
 #include "base/text.h"
 #include "cli/capture.h"
-#include "cli/session.h"
+#include "cli/host.h"
 
 struct run {
   struct cli *cli;
-  struct session_command *command;
+  struct cli_exec *command;
   struct exec_request request;
   struct exec_streams streams;
   struct exec_result result;
@@ -66,7 +66,7 @@ static int
 prepare (struct run *run, struct error **err)
 {
   const struct cli *cli = run->cli;
-  const struct session_command *command = run->command;
+  const struct cli_exec *command = run->command;
 
   run->request.argv = command->argv;
   run->request.env = command->env;
@@ -245,8 +245,8 @@ run_it (struct run *run, struct host *host, struct error **err)
 }
 
 int
-session_check (struct cli *cli, struct session_command *command,
-               struct error **err)
+cli_exec_check (struct cli *cli, struct cli_exec *command,
+                struct error **err)
 {
   struct run run = { .cli = cli, .command = command };
 
@@ -254,8 +254,8 @@ session_check (struct cli *cli, struct session_command *command,
 }
 
 int
-session_exec (struct cli *cli, struct host *host,
-              struct session_command *command, struct error **err)
+cli_exec_run (struct cli *cli, struct host *host,
+              struct cli_exec *command, struct error **err)
 {
   struct run run = { .cli = cli, .command = command };
   int status;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cli/session.h"
+#include "cli/host.h"
 
 static int
 is_below (const char *path, const char *folder)

@@ -9,10 +9,10 @@ core_cli_libcli_a_SOURCES = \
   %D%/cli.h \
   %D%/commands.h \
   %D%/env.h \
+  %D%/host.h \
   %D%/operation.h \
   %D%/output.h \
   %D%/provider.h \
-  %D%/session.h \
   %D%/spec.h \
   %D%/call.c \
   %D%/call-streams.c \
@@ -25,6 +25,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/explain.c \
   %D%/help.c \
   %D%/hint.c \
+  %D%/host.c \
   %D%/invocation.c \
   %D%/mount.c \
   %D%/operation.c \
@@ -39,7 +40,6 @@ core_cli_libcli_a_SOURCES = \
   %D%/sandbox-exec.c \
   %D%/sandbox-files.c \
   %D%/seal.c \
-  %D%/session.c \
   %D%/spec.c \
   %D%/table.c
 

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "cli/commands.h"
-#include "cli/session.h"
+#include "cli/host.h"
 #include "cli/spec.h"
 
 static json_t *
@@ -23,7 +23,7 @@ run_inside (struct cli *cli, struct spec *spec, struct error **err)
   struct host *host;
   auto_sandbox_record struct sandbox_record *record = NULL;
   auto_json json_t *applied = NULL;
-  struct session_command command = {
+  struct cli_exec command = {
     .argv = cli->args, .workdir = spec->request.workdir,
     .user = spec->request.user, .shown = &spec->request
   };
@@ -32,21 +32,21 @@ run_inside (struct cli *cli, struct spec *spec, struct error **err)
   int status;
 
   output_progress_begin (&progress, cli, "making the sandbox");
-  if (session_check (cli, &command, err) < 0
-      || session_host (cli, HOST_IN_PROCESS | HOST_EPHEMERAL, &host,
-                       err) < 0
-      || session_call (0, &progress, &call, err) < 0
+  if (cli_exec_check (cli, &command, err) < 0
+      || cli_host (cli, HOST_IN_PROCESS | HOST_EPHEMERAL, &host,
+                   err) < 0
+      || cli_call (0, &progress, &call, err) < 0
       || sandbox_create (host, &spec->request, &call, &record, &applied,
                          err) < 0) {
     output_progress_end (&progress);
     return -1;
   }
   output_progress_end (&progress);
-  session_warn (cli, record, applied);
+  cli_warn (cli, record, applied);
   command.sandbox = record->id;
   if (cli->json)
     command.report = report_new (record, applied);
-  status = session_exec (cli, host, &command, err);
+  status = cli_exec_run (cli, host, &command, err);
   json_decref (command.report);
   return status;
 }

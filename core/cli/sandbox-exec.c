@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/session.h"
+#include "cli/host.h"
 #include "cli/spec.h"
 
 /* bash where there is one. */
 #define SHELL_STRING "command -v bash >/dev/null 2>&1 && exec bash; exec sh"
 
 static int
-run_in (struct cli *cli, struct session_command *command, struct error **err)
+run_in (struct cli *cli, struct cli_exec *command, struct error **err)
 {
   coffer_autostrings struct coffer_strings env = { 0 };
   const char *workdir = cli_value (cli, "workdir");
@@ -22,14 +22,14 @@ run_in (struct cli *cli, struct session_command *command, struct error **err)
   if (workdir && workdir[0] != '/')
     return error_set (err, E_INVALID, 0,
                       "--workdir %s is not an absolute path inside", workdir);
-  if (session_check (cli, command, err) < 0 || spec_env (cli, &env, err) < 0
-      || session_host (cli, 0, &host, err) < 0)
+  if (cli_exec_check (cli, command, err) < 0 || spec_env (cli, &env, err) < 0
+      || cli_host (cli, 0, &host, err) < 0)
     return -1;
   command->sandbox = cli->args[0];
   command->env = coffer_strings_view (&env);
   command->workdir = workdir;
   command->user = cli_value (cli, "user");
-  return session_exec (cli, host, command, err);
+  return cli_exec_run (cli, host, command, err);
 }
 
 static int
@@ -37,7 +37,7 @@ exec_run (struct cli *cli, struct error **err)
 {
   const char *string = cli_value (cli, "command");
   const char *shell[] = { "/bin/sh", "-c", string, NULL };
-  struct session_command command = { .argv = shell };
+  struct cli_exec command = { .argv = shell };
 
   command.background = cli_flag (cli, "background");
   if (string && cli->n_args > 1)
@@ -59,7 +59,7 @@ static int
 shell_run (struct cli *cli, struct error **err)
 {
   static const char *const argv[] = { "/bin/sh", "-c", SHELL_STRING, NULL };
-  struct session_command command = { .argv = argv, .terminal = 1 };
+  struct cli_exec command = { .argv = argv, .terminal = 1 };
 
   return run_in (cli, &command, err);
 }

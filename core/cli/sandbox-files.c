@@ -19,7 +19,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/session.h"
+#include "cli/host.h"
 
 #define COPY_TIMEOUT_MS (60 * 60 * 1000)
 
@@ -36,10 +36,10 @@ copy_begin (struct cli *cli, struct copy *copy, const char *label,
   uint64_t timeout_ms = COPY_TIMEOUT_MS;
 
   if (cli_duration (cli, "timeout", &timeout_ms, err) < 0
-      || session_host (cli, 0, &copy->host, err) < 0)
+      || cli_host (cli, 0, &copy->host, err) < 0)
     return -1;
   output_progress_begin (&copy->progress, cli, label);
-  return session_call (timeout_ms, &copy->progress, &copy->call, err);
+  return cli_call (timeout_ms, &copy->progress, &copy->call, err);
 }
 
 /* "PATH: 12.0 KiB, sha256 …" */

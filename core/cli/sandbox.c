@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/session.h"
+#include "cli/host.h"
 #include "cli/spec.h"
 
 /* The host for a command that works on records; with a call to give it. */
@@ -19,8 +19,8 @@ static int
 begin (struct cli *cli, struct host **host, struct provider_call *call,
        struct error **err)
 {
-  return session_host (cli, 0, host, err) < 0
-             || session_call (0, NULL, call, err) < 0
+  return cli_host (cli, 0, host, err) < 0
+             || cli_call (0, NULL, call, err) < 0
            ? -1 : 0;
 }
 
@@ -54,16 +54,16 @@ create_run (struct cli *cli, struct error **err)
   struct host *host;
   int r, gone;
 
-  if (spec_read (cli, &spec, err) < 0 || session_host (cli, 0, &host, err) < 0)
+  if (spec_read (cli, &spec, err) < 0 || cli_host (cli, 0, &host, err) < 0)
     return -1;
   output_progress_begin (&progress, cli, "making the sandbox");
-  if (session_call (0, &progress, &call, err) < 0)
+  if (cli_call (0, &progress, &call, err) < 0)
     return -1;
   r = sandbox_create (host, &spec.request, &call, &record, &applied, err);
   output_progress_end (&progress);
   if (r < 0)
     return -1;
-  session_warn (cli, record, applied);
+  cli_warn (cli, record, applied);
   if (print_created (cli, record, applied, err) == 0)
     return 0;
   /* Nobody knows of it: what is reported as failed is not there. */
@@ -234,7 +234,7 @@ kill_one (struct cli *cli, struct host *host, const char *id,
   struct provider_call call;
   int gone = 0;
 
-  if (session_call (0, NULL, &call, err) < 0
+  if (cli_call (0, NULL, &call, err) < 0
       || sandbox_kill (host, cli->provider, id, &call, &gone, err) < 0)
     return -1;
   if (cli->json)
@@ -292,7 +292,7 @@ kill_run (struct cli *cli, struct error **err)
 
   if (!cli->n_args && !cli_flag (cli, "all"))
     return error_set (err, E_USAGE, 0, "coffer sandbox kill needs an ID");
-  if (session_host (cli, 0, &host, err) < 0)
+  if (cli_host (cli, 0, &host, err) < 0)
     return -1;
   if (cli_flag (cli, "all") && all_ids (cli, host, &list, err) < 0)
     return -1;
@@ -330,7 +330,7 @@ prune_run (struct cli *cli, struct error **err)
   auto_json json_t *result = NULL;
   struct host *host;
 
-  if (session_host (cli, 0, &host, err) < 0
+  if (cli_host (cli, 0, &host, err) < 0
       || sandbox_prune (host, &result, err) < 0)
     return -1;
   if (cli->json)

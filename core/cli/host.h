@@ -2,28 +2,28 @@
 /* What commands that touch sandboxes share: the opened host, the call that
  * SIGINT ends, and a command run with its streams and its report. */
 
-#ifndef CLI_SESSION_H
-#define CLI_SESSION_H
+#ifndef CLI_HOST_H
+#define CLI_HOST_H
 
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "sandbox/sandbox.h"
 
 /* The host, opened on first use and closed by cli_fini. */
-int session_host (struct cli *cli, unsigned flags, struct host **out,
-                  struct error **err);
+int cli_host (struct cli *cli, unsigned flags, struct host **out,
+              struct error **err);
 
 /* A call with a deadline from now (0: the default), ended by SIGINT and the
  * like, that draws `progress` (may be NULL). */
-int session_call (uint64_t timeout_ms, struct output_progress *progress,
-                  struct provider_call *out, struct error **err);
+int cli_call (uint64_t timeout_ms, struct output_progress *progress,
+              struct provider_call *out, struct error **err);
 
 /* Says on stderr what a sandbox is not, and what it lacks. */
-void session_warn (const struct cli *cli, const struct sandbox_record *record,
-                   const json_t *applied);
+void cli_warn (const struct cli *cli, const struct sandbox_record *record,
+               const json_t *applied);
 
 /* One command in a sandbox. */
-struct session_command {
+struct cli_exec {
   const char *sandbox;
   const char *const *argv, *const *env;
   const char *workdir, *user;
@@ -36,12 +36,12 @@ struct session_command {
 };
 
 /* Everything that can be refused before anything is made. */
-int session_check (struct cli *cli, struct session_command *command,
-                   struct error **err);
+int cli_exec_check (struct cli *cli, struct cli_exec *command,
+                    struct error **err);
 /* Runs it with the streams that the options ask for, reports, and returns the
  * exit status (or -1). */
-int session_exec (struct cli *cli, struct host *host,
-                  struct session_command *command, struct error **err);
+int cli_exec_run (struct cli *cli, struct host *host,
+                  struct cli_exec *command, struct error **err);
 
 /* A line, or NULL: an argument that exists here and not inside.  The caller
  * frees. */
@@ -50,4 +50,4 @@ char *hint_argument (const char *const *argv,
 /* Where the program is on this machine's PATH, or NULL. */
 char *hint_program (const char *name);
 
-#endif /* CLI_SESSION_H */
+#endif /* CLI_HOST_H */

@@ -3,7 +3,7 @@
 
 #include <config.h>
 
-#include "cli/session.h"
+#include "cli/host.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include <coffer/fd.h>
 
 int
-session_host (struct cli *cli, unsigned flags, struct host **out,
-              struct error **err)
+cli_host (struct cli *cli, unsigned flags, struct host **out,
+          struct error **err)
 {
   const struct place *place;
 
@@ -27,8 +27,8 @@ session_host (struct cli *cli, unsigned flags, struct host **out,
 }
 
 int
-session_call (uint64_t timeout_ms, struct output_progress *progress,
-              struct provider_call *out, struct error **err)
+cli_call (uint64_t timeout_ms, struct output_progress *progress,
+          struct provider_call *out, struct error **err)
 {
   struct provider_call call = { 0 };
 
@@ -62,8 +62,8 @@ warn_not_applied (const json_t *applied)
 }
 
 void
-session_warn (const struct cli *cli, const struct sandbox_record *record,
-              const json_t *applied)
+cli_warn (const struct cli *cli, const struct sandbox_record *record,
+          const json_t *applied)
 {
   if (record->provider && !strcmp (record->provider, "host"))
     output_note ("warning: provider host is not a sandbox: the command runs "
