@@ -85,7 +85,8 @@ open_local (const char *path, int *out, uint32_t *mode, struct error **err)
     *out = dup (STDIN_FILENO);
     return *out < 0 ? error_set (err, E_IO, errno, "standard input") : 0;
   }
-  fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  /* A fifo that nobody writes to yet is waited for with the rest. */
+  fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (fd < 0)
     return error_set (err, errno == ENOENT ? E_NOT_FOUND : E_IO, errno, "%s",
                       path);

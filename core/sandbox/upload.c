@@ -126,6 +126,7 @@ remove_temporary (const struct transfer *transfer)
   if (INVOKE (transfer->provider, &call, &error, file_remove,
               .sandbox = transfer->sandbox, .path = transfer->path) < 0
       && error && error->number != E_FILE_NOT_FOUND
+      && error->number != E_FILE_DENIED         /* as was making it */
       && error->number != E_UNKNOWN_SANDBOX)
     log_event (LOG_LEVEL_WARNING, "files", "%s stays in the sandbox: %s",
                transfer->path, error_message (error));
@@ -151,9 +152,27 @@ static uint64_t
 local_size (int local)
 {
   struct stat st;
+  off_t at = lseek (local, 0, SEEK_CUR);
 
-  return fstat (local, &st) == 0 && S_ISREG (st.st_mode)
-           ? (uint64_t) st.st_size : 0;
+  return fstat (local, &st) == 0 && S_ISREG (st.st_mode) && at < st.st_size
+           ? (uint64_t) (st.st_size - (at > 0 ? at : 0)) : 0;
+}
+
+/* A file that was cut while it was read is not what was asked for.  Some have
+ * less in them than their size says, always. */
+static int
+check_whole (const struct transfer *transfer, int local,
+             const struct tally *sent, const char *path, struct error **err)
+{
+  off_t at = lseek (local, 0, SEEK_CUR);
+  struct stat st;
+
+  if (sent->size >= transfer->total || fstat (local, &st) < 0
+      || (uint64_t) st.st_size >= (uint64_t) at + transfer->total - sent->size)
+    return 0;
+  return error_set (err, E_FILE_MISMATCH, 0,
+                    "%s: the local file became shorter while it was read",
+                    path);
 }
 
 static int
@@ -166,6 +185,7 @@ upload_verified (struct transfer *transfer, int local, const char *path,
   struct tally found;
 
   if (write_in (transfer, local, mode, parents, sent, err) < 0
+      || check_whole (transfer, local, sent, path, err) < 0
       || transfer_read_back (transfer, transfer->path, &found, err) < 0)
     return -1;
   if (!tally_equal (sent, &found) || transfer->reported != sent->size)
