@@ -390,7 +390,6 @@ single_ended (struct command *command, int status)
   command->deadline_ns = 0;
   command->pid = -1;
   draining = 1;
-  SYS (kill, -1, SIGKILL_);
 }
 
 void
@@ -420,6 +419,10 @@ exec_reap (void)
     else
       monitor_ended (command);
   }
+  /* Whoever is left is a child of this process or below one: where there is no
+   * child there is nobody, and the kernel need not look for whom to kill. */
+  if (draining && pid != -ECHILD_)
+    SYS (kill, -1, SIGKILL_);
   if (draining && pid == -ECHILD_) {
     draining = 0;
     commands[0].exit.cpu_us = reaped_us;
