@@ -117,6 +117,7 @@ open_dir_refuses_links_files_and_open_modes (void **state)
 static void
 open_dir_refuses_the_folder_of_another_user (void **state)
 {
+  auto_error struct error *err = NULL;
   const char *path = harness_path (*state, "theirs");
 
   if (geteuid () != 0)
@@ -125,6 +126,10 @@ open_dir_refuses_the_folder_of_another_user (void **state)
   assert_int_equal (chown (path, 12345, 12345), 0);
   check_unsafe (path, "belongs to uid 12345");
   check_unsafe (harness_path (path, "below"), "belongs to uid 12345");
+  /* As all of root's does where a user namespace does not map root. */
+  assert_int_equal (chown (path, 65534, 65534), 0);
+  assert_int_equal (place_open_dir (path, &err), -1);
+  assert_non_null (strstr (error_next_step (err), "user namespace"));
   assert_int_equal (rmdir (path), 0);
 }
 
