@@ -391,10 +391,14 @@ list_ids (const struct registry_reader *reader, struct coffer_strings *ids,
 
 /* -- the whole ------------------------------------------------------------- */
 
+/* Also when that cannot be seen: opening it says why, and nothing else takes
+ * its place. */
 static int
 exists_at (int dir, const char *name)
 {
-  return dir >= 0 && faccessat (dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+  return dir >= 0
+         && (faccessat (dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+             || (errno != ENOENT && errno != ENOTDIR));
 }
 
 /* What coffer ships is never replaced by what is installed under its id; of

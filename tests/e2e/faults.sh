@@ -42,4 +42,10 @@ fault ppoll ENOMEM 1 2
 fault mount EPERM 1 2
 fault seccomp EINVAL 1 2
 
+status=0
+strace -f -qq -o "$T/trace" -e trace=faccessat2 \
+  -e inject=faccessat2:error=EIO:when=1 "$COFFER_BUILD/coffer" run -- true \
+  >"$out" 2>"$err" || status=$?
+unlike "a provider that cannot be seen is not called unknown" "$status $(cat "$err")" E8001
+
 finish
