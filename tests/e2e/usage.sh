@@ -89,6 +89,9 @@ done
 status=0
 coffer version >&- 2>"$err" || status=$?
 is "without a stdout: no file of ours is written into" "$status" 0
+# The runtime of a sanitizer waits for descriptors that it cannot have.
+run coffer version --json
+[ "$(json "$out" 'd["sanitizers"]')" = None ] || finish
 status=0
 (ulimit -n 3; exec "$COFFER_BUILD/coffer" version) <&- >"$out" 2>"$err" || status=$?
 is "without descriptors: exit status" "$status" 125
