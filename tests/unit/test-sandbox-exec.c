@@ -537,7 +537,7 @@ static void
 test_a_terminal_is_relayed_sized_and_restored (void **state)
 {
   auto_run struct run run = { .f = *state };
-  struct termios before, after;
+  struct termios before = { 0 }, after = { 0 };    /* tcgetattr leaves gaps */
   struct error *error = NULL;
   int master, slave;
 
@@ -566,7 +566,7 @@ static void
 test_a_terminal_is_restored_by_a_fatal_signal (void **state)
 {
   struct fixture *f = *state;
-  struct termios before, after;
+  struct termios before = { 0 }, after = { 0 };    /* tcgetattr leaves gaps */
   int master, slave, status;
   pid_t pid;
 
