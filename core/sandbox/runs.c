@@ -61,7 +61,7 @@ record_text (const struct sandbox_record *record)
     (int) record->state, "id", record->id, "provider", record->provider,
     "tenant", record->tenant, "spec", record->spec, "owner",
     (json_int_t) record->owner_pid, "pid_namespace",
-    (json_int_t) record->owner_start, "created_ns",
+    (json_int_t) record->owner_namespace, "created_ns",
     (json_int_t) record->created_ns, "deadline_ns",
     (json_int_t) record->deadline_ns);
 
@@ -104,7 +104,7 @@ run_note (const struct place *place, const struct sandbox_record *record,
 
   if (dir < 0)
     return -1;
-  noted.owner_start = pid_namespace ();
+  noted.owner_namespace = pid_namespace ();
   text = record_text (&noted);
   if (!text)
     return error_set (err, E_NO_MEMORY, 0, "a record");
@@ -187,7 +187,7 @@ record_parse (const char *id, const char *bytes, size_t size)
   record->tenant = text_of (object, "tenant");
   record->spec = text_of (object, "spec");
   record->owner_pid = number_of (object, "owner");
-  record->owner_start = number_of (object, "pid_namespace");
+  record->owner_namespace = number_of (object, "pid_namespace");
   record->created_ns = number_of (object, "created_ns");
   record->deadline_ns = number_of (object, "deadline_ns");
   record->state = (enum sandbox_state) number_of (object, "state");
@@ -386,7 +386,7 @@ owner_open (int dir, const char *id, struct error **err)
 
   if (file_see (dir, id, &first) != 1 || !first.alive || !first.record)
     return -1;
-  if (first.record->owner_start != pid_namespace ())
+  if (first.record->owner_namespace != pid_namespace ())
     return error_set (err, E_BUSY, 0, "%s belongs to a process in another pid"
                       " namespace", id);
   pidfd = (int) syscall (SYS_pidfd_open, (pid_t) first.record->owner_pid, 0);

@@ -53,9 +53,13 @@ struct sandbox_record {
   enum sandbox_state state;
   int64_t created_ns, expires_ns;       /* since the epoch; 0: not known */
   uint64_t generation;
-  int64_t owner_pid;            /* ephemeral: whose lifeline it hangs on */
-  int64_t owner_start;          /* its start time, against reused pids */
-  char *owner_where;            /* boot and pid namespace of the two */
+  /* The process that makes it (creating) or whose lifeline it hangs on
+   * (ephemeral); 0: none.  In state.db with the two that follow, against reused
+   * pids; in a file of runs.h, whose lock does that, with the last. */
+  int64_t owner_pid;
+  int64_t owner_start;          /* its start time, in ticks since boot */
+  char *owner_where;            /* boot and pid namespace of both */
+  int64_t owner_namespace;      /* inode of its pid namespace */
   int64_t deadline_ns;          /* creating: when to stop believing in it */
 };
 void sandbox_record_free (struct sandbox_record *record);
