@@ -104,4 +104,20 @@ is "so that all are still there" "$(coffer sandbox list | grep -c running)" 3
 run coffer sandbox kill --all --yes
 is "--yes answers" "$status $(grep -c killed "$out")" "0 3"
 
+# -- the sandbox of a run, seen by others -------------------------------------
+coffer run -- sh -c 'echo up; exec sleep 60' >"$T/up" 2>"$T/up.err" &
+owner=$!
+i=0; until [ -s "$T/up" ] || [ $i -ge 200 ]; do sleep 0.05; i=$((i + 1)); done
+id=$(coffer sandbox list --json | python3 -c 'import json, sys
+print (*[s["id"] for s in json.load (sys.stdin) if s["ephemeral"]])')
+like "a run that is at work is in the list" "$id" '^sb-[0-9a-z]+$'
+is "and has a file, no folder and no row" \
+  "$(ls "$COFFER_HOME/run/runs") $(ls "$COFFER_HOME/run/linux" | grep -c "$id")" "$id 0"
+run coffer sandbox kill "$id"
+wait "$owner"; ended=$?
+is "killing it ends its owner" "$status $ended" "0 143"
+run coffer sandbox kill "$id"
+like "which is gone then" "$status $(cat "$out")" '^0 .*gone'
+is "and nothing of it is left" "$(ls "$COFFER_HOME/run/runs")" ""
+
 finish
