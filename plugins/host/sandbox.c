@@ -258,19 +258,35 @@ open_again (const struct host *host, const char *sandbox)
   return -1;
 }
 
+/* Its folder, made (*made) or found.  Who looks just while another clears
+ * away a leftover of that name finds neither, and looks again. */
+static int
+take_folder (const struct host *host, const char *sandbox, int *made)
+{
+  int tries = 100, folder;
+
+  do {
+    folder = make_folder (host, sandbox);
+    *made = folder >= 0;
+    if (*made || errno != EEXIST)
+      break;
+    folder = open_again (host, sandbox);
+  } while (folder < 0 && errno == ENOENT && --tries > 0
+           && poll (NULL, 0, 1) == 0);
+  return folder;
+}
+
 static int32_t
 begin (struct coffer_call *call, const struct host *host, const char *sandbox,
-       const struct coffer_sandbox_spec *spec, int *folder)
+       const struct coffer_sandbox_spec *spec, int *folder, int *made)
 {
   int sys_errno;
 
-  *folder = make_folder (host, sandbox);
-  if (*folder < 0) {
-    if (errno != EEXIST)
-      return fail_sandbox (call, errno, sandbox);
-    *folder = open_again (host, sandbox);
-    return *folder < 0 ? fail_sandbox (call, errno, sandbox) : COFFER_OK;
-  }
+  *folder = take_folder (host, sandbox, made);
+  if (*folder < 0)
+    return fail_sandbox (call, errno, sandbox);
+  if (!*made)
+    return COFFER_OK;
   sys_errno = write_metadata (*folder, spec->metadata) < 0 ? errno :
                 keeper_spawn (host, sandbox, *folder, spec);
   if (sys_errno) {
@@ -317,6 +333,7 @@ host_sandbox_create (struct coffer_call *call, void *self, const char *sandbox,
   coffer_autoclose int folder = -1;
   struct keeper_reply reply;
   int32_t code;
+  int made = 0;
 
   (void) opts;
   if (!spec)
@@ -329,13 +346,14 @@ host_sandbox_create (struct coffer_call *call, void *self, const char *sandbox,
                         "64 letters, digits, dashes, dots and underlines");
   code = check_spec (call, spec);
   if (code == COFFER_OK)
-    code = begin (call, host, sandbox, spec, &folder);
+    code = begin (call, host, sandbox, spec, &folder, &made);
   if (code != COFFER_OK)
     return code;
   log_nature (call);
   if (keeper_ask (call, folder, &request, NULL, 0, &reply) < 0) {
     code = coffer_fail_errno (call, errno, "the sandbox's keeper");
-    give_up (folder);
+    if (made)                   /* another's is not ours to end */
+      give_up (folder);
     return code;
   }
   code = emit_info (call, sandbox, folder, &reply);
