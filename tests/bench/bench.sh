@@ -12,7 +12,13 @@ runs=${BENCH_RUNS:-51}
 only=${BENCH_ONLY:-*}
 here=$COFFER_BUILD/tests/bench
 coffer=$COFFER_BUILD/coffer
-COFFER_HOME=$(mktemp -d "${TMPDIR:-/tmp}/coffer-bench.XXXXXX") || exit 2
+# What a run notes lies in the runtime folder, which is memory on a machine
+# that boots with systemd (/run, $XDG_RUNTIME_DIR): so is it here.
+memory=${TMPDIR:-/tmp}
+if [ -w /dev/shm ] && [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
+  memory=/dev/shm
+fi
+COFFER_HOME=$(mktemp -d "$memory/coffer-bench.XXXXXX") || exit 2
 chmod 700 "$COFFER_HOME"
 export COFFER_HOME
 lines=$COFFER_HOME/lines
@@ -55,7 +61,7 @@ bwrap_true () {
   pairs -r 1.3 run_vs_bwrap ::: "$coffer" run -- /bin/true ::: "$@"
 }
 
-echo "# $(uname -sr), $(nproc) processors, load $(cut -d' ' -f1-3 /proc/loadavg), $runs runs"
+echo "# $(uname -sr), $(nproc) processors, load $(cut -d' ' -f1-3 /proc/loadavg), $runs runs, COFFER_HOME on $(stat -f -c %T "$COFFER_HOME")"
 if command -v bwrap > /dev/null; then
   measure run_vs_bwrap 'a run takes at most 1.3 times as long' bwrap_true
 else
