@@ -12,6 +12,7 @@
 #include <seccomp.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <coffer/fd.h>
@@ -499,15 +500,89 @@ own_cgroup (char *path, size_t size)
   return found;
 }
 
+/* Where a process of its own hierarchy stands, such as "/" or "/user". */
+static int
+freezer_of (char *path, size_t size)
+{
+  FILE *file = fopen ("/proc/self/cgroup", "re");
+  char line[512], *name;
+  int found = 0;
+
+  while (file && !found && fgets (line, sizeof line, file)) {
+    line[strcspn (line, "\n")] = '\0';
+    name = strstr (line, ":freezer:");
+    if (!name)
+      continue;
+    snprintf (path, size, "/sys/fs/cgroup/freezer%s", name + 9);
+    found = 1;
+  }
+  if (file)
+    fclose (file);
+  return found;
+}
+
+static int
+cgroup_enter (const char *folder)
+{
+  char path[1040];
+  FILE *file;
+  int written;
+
+  snprintf (path, sizeof path, "%s/cgroup.procs", folder);
+  file = fopen (path, "we");
+  if (!file)
+    return 0;
+  written = fprintf (file, "%d\n", (int) getpid ()) > 0;
+  return fclose (file) == 0 && written;
+}
+
+static char cgroup_home[1024], cgroup_made[1024];
+
+/* Also after a test that failed: nothing stays. */
+static int
+cgroup_leave (void **state)
+{
+  int i;
+
+  (void) state;
+  if (!*cgroup_made)
+    return 0;
+  if (!cgroup_enter (cgroup_home))
+    return -1;
+  for (i = 0; rmdir (cgroup_made) < 0 && errno == EBUSY && i < 100; i++)
+    usleep (10000);
+  return access (cgroup_made, F_OK) < 0 ? 0 : -1;
+}
+
+/* Root has none of its own: one of cgroup v1 is made, and entered. */
+static int
+cgroup_make (void)
+{
+  if (!freezer_of (cgroup_home, sizeof cgroup_home))
+    return 0;
+  snprintf (cgroup_made, sizeof cgroup_made, "%.900s/coffer-test-%d",
+            cgroup_home, (int) getpid ());
+  if (mkdir (cgroup_made, 0700) == 0) {
+    if (cgroup_enter (cgroup_made))
+      return 1;
+    rmdir (cgroup_made);
+  }
+  *cgroup_made = '\0';
+  return 0;
+}
+
 static void
 cgroups_need_permission (void **state)
 {
   struct fixture *fixture;
-  char path[1024], word[1040];
+  char path[1040], word[1056];
 
   (void) state;
-  if (!own_cgroup (path, sizeof path))
-    skip_missing ("a cgroup of its own that may be written");
+  if (!own_cgroup (path, sizeof path)) {
+    if (!cgroup_make ())
+      skip_missing ("a cgroup of its own that may be written");
+    snprintf (path, sizeof path, "%s/cgroup.procs", cgroup_made);
+  }
   snprintf (word, sizeof word, "open:%s", path);
   fixture = fixture_start_plain ();
   fixture_assert_refused (fixture, word, "EACCES");
@@ -515,6 +590,11 @@ cgroups_need_permission (void **state)
   fixture = fixture_start (&(struct fixture_spec){
     .module = "hostile", .yaml = "permissions: {cgroup: true}" });
   fixture_assert_done (fixture, word, "");
+  /* Its own, and not the one above it. */
+  if (*cgroup_made) {
+    snprintf (word, sizeof word, "open:%s/cgroup.procs", cgroup_home);
+    fixture_assert_refused (fixture, word, "EACCES");
+  }
   fixture_free (fixture);
 }
 
@@ -536,7 +616,7 @@ main (void)
     cmocka_unit_test (namespaces_are_for_who_asks),
     cmocka_unit_test (secrets_never_come_back),
     cmocka_unit_test (a_right_that_cannot_be_enforced_refuses),
-    cmocka_unit_test (cgroups_need_permission),
+    cmocka_unit_test_teardown (cgroups_need_permission, cgroup_leave),
   };
 
   log_set_level (LOG_LEVEL_ERROR);
