@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "provider/worker.h"
 
 #define GRACE_NS (500 * NS_PER_MS)      /* from cancel to the kill */
+#define LOOK_NS 50000           /* for an answer, before the first sleep */
 #define EXIT_MS 300             /* to end after its channel did */
 #define QUEUE_FRAMES 65536
 
@@ -285,6 +287,23 @@ check_time (struct provider *provider, struct pending *pending, int cancel)
   }
 }
 
+/* Most answers come sooner than a sleeper is woken.  So a call looks for its
+ * own a moment long before it sleeps, once, and gives way to whoever else
+ * wants the processor. */
+static int
+look_or_sleep (struct pending *pending, struct pollfd *p, nfds_t count)
+{
+  int64_t until = coffer_now_ns () + LOOK_NS;
+  int n = 0;
+
+  while (!pending->looked && (n = poll (p, count, 0)) == 0) {
+    pending->looked = coffer_now_ns () >= until;
+    sched_yield ();
+  }
+  pending->looked = 1;
+  return n ? n : poll (p, count, time_left (pending));
+}
+
 static void
 sleep_as_reader (struct provider *provider, struct pending *pending)
 {
@@ -296,7 +315,7 @@ sleep_as_reader (struct provider *provider, struct pending *pending)
     { .fd = process->output_ended ? -1 : process->output, .events = POLLIN }
   };
 
-  if (poll (p, 3, time_left (pending)) < 0)
+  if (look_or_sleep (pending, p, 3) < 0)
     return;
   if (p[2].revents)
     worker_drain_output (provider, process, 0);

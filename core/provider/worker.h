@@ -66,6 +66,7 @@ struct pending {
   int sleeping;                 /* lock */
   int dead;                     /* lock: the process ended */
   int reader, done;             /* its own thread's */
+  int looked;                   /* its own thread's: before it slept */
   int64_t kill_ns;              /* its own thread's; 0: not asked to stop */
 };
 
