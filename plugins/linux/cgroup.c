@@ -482,7 +482,7 @@ cgroup_use_of (const struct linux_provider *self, const char *id,
   coffer_autoclose int folder = -1;
 
   memset (use, 0, sizeof *use);
-  if (self->runtime < 0 || !box_id_valid (id)) {
+  if (self->runtime < 0 || !sandbox_id_valid (id)) {
     errno = ENOENT;
     return -1;
   }

@@ -75,7 +75,7 @@ command_ask (struct linux_provider *self, struct coffer_call *call,
   body->size = sizeof *body;
   code = exec_number (call, exec, &body->exec);
   if (code == COFFER_OK)
-    code = box_reach (self, call, sandbox, &link);
+    code = sandbox_reach (self, call, sandbox, &link);
   if (code != COFFER_OK)
     return code;
   if (link_ask (&link, &request, &reply, call) == -1)
@@ -145,14 +145,14 @@ start_fill (struct init_exec *body, const struct coffer_exec_start_opts *opts,
 static int
 ids_of (struct linux_provider *self, const char *sandbox, struct ids *ids)
 {
-  struct box *box = box_find (self, sandbox);
+  struct sandbox *sb = sandbox_find (self, sandbox);
   const char *why;
 
-  if (box == NULL)
+  if (sb == NULL)
     return ids_choose (self, sandbox, ids, &why);
-  *ids = (struct ids){ .uid = box->uid, .gid = box->gid,
-                       .privileged = box->uid != 0 };
-  box_unref (self, box);
+  *ids = (struct ids){ .uid = sb->uid, .gid = sb->gid,
+                       .privileged = sb->uid != 0 };
+  sandbox_unref (self, sb);
   return 0;
 }
 
@@ -256,7 +256,7 @@ linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
     body.marks[0] = use.oom_kills;
     body.marks[1] = use.pids_denied;
   }
-  code = box_reach (self, call, sandbox, &link);
+  code = sandbox_reach (self, call, sandbox, &link);
   if (code != COFFER_OK)
     return code;
   if (link_ask (&link, &request, &reply, call) == -1
@@ -351,14 +351,14 @@ linux_exec_wait (struct coffer_call *call, void *self, const char *sandbox,
 
   (void) opts;
   if (code == COFFER_OK)
-    code = box_reach (self, call, sandbox, &link);
+    code = sandbox_reach (self, call, sandbox, &link);
   if (code != COFFER_OK)
     return code;
   if (link_ask (&link, &request, &reply, call) == -1
       || reply_body (&reply, &exit, sizeof exit) == -1)
     return wait_failed (self, call, sandbox, exec, body.exec);
-  if (link.box != NULL && link.box->single)
-    box_note_end (self, link.box);
+  if (link.sb != NULL && link.sb->single)
+    sandbox_note_end (self, link.sb);
   return exit_emit (self, call, sandbox, &exit);
 }
 
@@ -370,7 +370,7 @@ linux_exec_list (struct coffer_call *call, void *self, const char *sandbox,
   auto_link struct link link = { .fd = -1 };
   struct init_exit command;
   UNFILLED struct reply reply;
-  int32_t code = box_reach (self, call, sandbox, &link);
+  int32_t code = sandbox_reach (self, call, sandbox, &link);
   uint32_t i;
 
   (void) opts;
@@ -486,7 +486,7 @@ linux_exec_attach (struct coffer_call *call, void *self, const char *sandbox,
 
   (void) opts;
   if (code == COFFER_OK)
-    code = box_reach (self, call, sandbox, &link);
+    code = sandbox_reach (self, call, sandbox, &link);
   if (code == COFFER_OK)
     code = spool_ask (call, &link, &body, 1, exec, &spooled, &kept_out);
   if (code == COFFER_OK)

@@ -96,7 +96,7 @@ map_holds (const struct making *making, const char *name, uint32_t outside)
 
   return proc_read (making, name, text, sizeof text) > 0
          && sscanf (text, "%u %u %u %c", &inside, &id, &count, &more) == 3
-         && inside == BOX_UID && id == outside && count == 1;
+         && inside == SANDBOX_UID && id == outside && count == 1;
 }
 
 static int32_t
@@ -111,7 +111,7 @@ facts_user (struct making *making)
     return coffer_fail (making->call, COFFER_INTERNAL,
                         "the sandbox could not be set up: its ids are not "
                         "what was asked for");
-  snprintf (value, sizeof value, "%u is %u outside", BOX_UID,
+  snprintf (value, sizeof value, "%u is %u outside", SANDBOX_UID,
             making->ids.uid);
   return fact_emit (making->call, "user", "ok", value,
                     "uid_map, gid_map and setgroups", NULL);

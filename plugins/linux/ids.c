@@ -167,8 +167,8 @@ ids_write (int proc, const struct ids *ids)
 {
   char uid[64], gid[64];
 
-  snprintf (uid, sizeof uid, "%u %u 1\n", BOX_UID, ids->uid);
-  snprintf (gid, sizeof gid, "%u %u 1\n", BOX_UID, ids->gid);
+  snprintf (uid, sizeof uid, "%u %u 1\n", SANDBOX_UID, ids->uid);
+  snprintf (gid, sizeof gid, "%u %u 1\n", SANDBOX_UID, ids->gid);
   if (map_write (proc, "setgroups", "deny") == -1
       || map_write (proc, "uid_map", uid) == -1
       || map_write (proc, "gid_map", gid) == -1)

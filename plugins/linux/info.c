@@ -52,8 +52,8 @@ state_emit (struct coffer_call *call, const struct link *link, const char *id,
   socklen_t size = sizeof peer;
   int32_t code;
 
-  if (link->box != NULL)
-    snprintf (native, sizeof native, "pid:%d", (int) link->box->pid);
+  if (link->sb != NULL)
+    snprintf (native, sizeof native, "pid:%d", (int) link->sb->pid);
   else if (getsockopt (link->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
     snprintf (native, sizeof native, "pid:%d", (int) peer.pid);
   info.sandbox = id;
@@ -72,8 +72,8 @@ state_emit (struct coffer_call *call, const struct link *link, const char *id,
 }
 
 int32_t
-box_emit_info (struct coffer_call *call, struct link *link, const char *id,
-               int folder)
+sandbox_emit_info (struct coffer_call *call, struct link *link, const char *id,
+                   int folder)
 {
   struct init_state state;
 
@@ -99,13 +99,13 @@ linux_sandbox_info (struct coffer_call *call, void *data, const char *sandbox,
   struct linux_provider *self = data;
   coffer_autoclose int folder = -1;
   auto_link struct link link;
-  int32_t code = box_reach (self, call, sandbox, &link);
+  int32_t code = sandbox_reach (self, call, sandbox, &link);
 
   (void) opts;
   if (code != COFFER_OK)
     return code;
   folder = folder_look (self, sandbox);
-  return box_emit_info (call, &link, sandbox, folder);
+  return sandbox_emit_info (call, &link, sandbox, folder);
 }
 
 /* One folder: a sandbox that answers is emitted, a leftover is removed, and
@@ -122,7 +122,7 @@ folder_visit (struct linux_provider *self, struct coffer_call *call,
   /* One that does not answer holds up nobody else. */
   if (brief.deadline_ns > coffer_now_ns () + ANSWER_NS)
     brief.deadline_ns = coffer_now_ns () + ANSWER_NS;
-  if (box_link (self, id, &brief, &link) == 0) {
+  if (sandbox_link (self, id, &brief, &link) == 0) {
     folder = folder_look (self, id);
     if (state_ask (&link, &brief, &state) == 0)
       return emit ? state_emit (call, &link, id, folder, &state) : COFFER_OK;
@@ -131,17 +131,17 @@ folder_visit (struct linux_provider *self, struct coffer_call *call,
     coffer_fd_close (&folder);
   } else if (errno != ENOENT)
     return COFFER_OK;
-  folder = box_folder (self, id, 0, 0, 0, NULL);
-  if (folder >= 0 && box_end (self, id, folder, call) == 0) {
-    box_remove (self, id, folder);
-    box_forget (self, id);
+  folder = sandbox_folder (self, id, 0, 0, 0, NULL);
+  if (folder >= 0 && sandbox_end (self, id, folder, call) == 0) {
+    sandbox_remove (self, id, folder);
+    sandbox_forget (self, id);
   }
   return COFFER_OK;
 }
 
 int32_t
-box_visit_all (struct linux_provider *self, struct coffer_call *call,
-               int emit)
+sandbox_visit_all (struct linux_provider *self, struct coffer_call *call,
+                   int emit)
 {
   int32_t code = COFFER_OK;
   struct dirent *entry;
@@ -157,7 +157,7 @@ box_visit_all (struct linux_provider *self, struct coffer_call *call,
     return coffer_fail_errno (call, errno, "reading the runtime folder");
   }
   while (code == COFFER_OK && (entry = readdir (dir)) != NULL)
-    if (box_id_valid (entry->d_name))
+    if (sandbox_id_valid (entry->d_name))
       code = folder_visit (self, call, entry->d_name, emit);
   closedir (dir);
   return code;
@@ -166,16 +166,16 @@ box_visit_all (struct linux_provider *self, struct coffer_call *call,
 /* The first of this instance that has no folder and comes after `last`, in
  * order of the ids: a list that survives their coming and going. */
 static int
-folderless_next (struct linux_provider *self, char last[BOX_ID_MAX + 1])
+folderless_next (struct linux_provider *self, char last[SANDBOX_ID_MAX + 1])
 {
   const char *best = NULL;
-  struct box *box;
+  struct sandbox *sb;
 
   pthread_mutex_lock (&self->lock);
-  for (box = self->boxes; box != NULL; box = box->next)
-    if (box->folderless && strcmp (box->id, last) > 0
-        && (best == NULL || strcmp (box->id, best) < 0))
-      best = box->id;
+  for (sb = self->sandboxes; sb != NULL; sb = sb->next)
+    if (sb->folderless && strcmp (sb->id, last) > 0
+        && (best == NULL || strcmp (sb->id, best) < 0))
+      best = sb->id;
   if (best != NULL)
     memcpy (last, best, strlen (best) + 1);
   pthread_mutex_unlock (&self->lock);
@@ -187,15 +187,15 @@ linux_sandbox_list (struct coffer_call *call, void *data,
                     const struct coffer_sandbox_list_opts *opts)
 {
   struct linux_provider *self = data;
-  char id[BOX_ID_MAX + 1] = "";
-  int32_t code = box_visit_all (self, call, 1);
+  char id[SANDBOX_ID_MAX + 1] = "";
+  int32_t code = sandbox_visit_all (self, call, 1);
 
   (void) opts;
   while (code == COFFER_OK && folderless_next (self, id)) {
     auto_link struct link link;
     struct init_state state;
 
-    if (box_link (self, id, call, &link) == 0
+    if (sandbox_link (self, id, call, &link) == 0
         && state_ask (&link, call, &state) == 0)
       code = state_emit (call, &link, id, -1, &state);
   }
@@ -214,7 +214,7 @@ linux_sandbox_extend (struct coffer_call *call, void *data,
   coffer_autoclose int folder = -1;
   auto_link struct link link;
   UNFILLED struct reply reply;
-  int32_t code = box_reach (self, call, sandbox, &link);
+  int32_t code = sandbox_reach (self, call, sandbox, &link);
 
   (void) opts;
   if (code != COFFER_OK)
@@ -226,5 +226,5 @@ linux_sandbox_extend (struct coffer_call *call, void *data,
   if (link_ask (&link, &request, &reply, call) == -1)
     return coffer_fail_errno (call, errno, "setting the sandbox's end");
   folder = folder_look (self, sandbox);
-  return box_emit_info (call, &link, sandbox, folder);
+  return sandbox_emit_info (call, &link, sandbox, folder);
 }

@@ -101,7 +101,7 @@ visit_begin (void *self, struct coffer_call *call, const char *sandbox,
 
   code = path_full (call, path, visit->full, sizeof visit->full);
   if (code == COFFER_OK)
-    code = box_reach (self, call, sandbox, &link);
+    code = sandbox_reach (self, call, sandbox, &link);
   if (code != COFFER_OK)
     return code;
   if (link_ask (&link, &request, &reply, call) == -1)
@@ -226,7 +226,7 @@ linux_metrics (struct coffer_call *call, void *data, const char *sandbox,
   struct cgroup_use use;
   struct init_state state;
   UNFILLED struct reply reply;
-  int32_t code = box_reach (self, call, sandbox, &link);
+  int32_t code = sandbox_reach (self, call, sandbox, &link);
 
   (void) opts;
   if (code != COFFER_OK)

@@ -200,13 +200,13 @@ link_close (struct link *link)
 {
   if (link->shared) {
     /* The next user goes on counting where this one ended. */
-    link->box->serial = link->serial;
-    pthread_mutex_unlock (&link->box->busy);
+    link->sb->serial = link->serial;
+    pthread_mutex_unlock (&link->sb->busy);
   } else
     coffer_fd_close (&link->fd);
-  if (link->box != NULL)
-    box_unref (link->self, link->box);
-  link->box = NULL;
+  if (link->sb != NULL)
+    sandbox_unref (link->self, link->sb);
+  link->sb = NULL;
   link->fd = -1;
   link->shared = 0;
 }

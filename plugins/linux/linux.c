@@ -59,9 +59,9 @@ file_take (const struct coffer_open_opts *opts, const char *name)
 static void
 provider_free (struct linux_provider *self)
 {
-  while (self->boxes != NULL)
-    box_forget (self, self->boxes->id);
-  box_reap (self, coffer_now_ns () + SETTLE_NS);
+  while (self->sandboxes != NULL)
+    sandbox_forget (self, self->sandboxes->id);
+  sandbox_reap (self, coffer_now_ns () + SETTLE_NS);
   coffer_fd_close (&self->init);
   coffer_fd_close (&self->runtime);
   pthread_mutex_destroy (&self->lock);

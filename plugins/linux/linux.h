@@ -4,7 +4,7 @@
  * linux.c    the instance and its operations
  * spawn.c    making a sandbox; with it plan.c, facts.c, ids.c
  * link.c     speaking with an init
- * box.c      sandboxes: folders of the runtime directory, finding, killing
+ * sandbox.c      sandboxes: folders of the runtime directory, finding, killing
  * info.c     what is said of them, lists, their time
  * cgroup.c   a control group for each, where one may be made
  * exec.c     commands
@@ -34,16 +34,16 @@
 
 #include "protocol.h"
 
-#define BOX_UID 1000            /* inside, also the group */
-#define BOX_ID_MAX 64
+#define SANDBOX_UID 1000        /* inside, also the group */
+#define SANDBOX_ID_MAX 64
 #define SETTLE_NS 5000000000    /* that a killed sandbox may take to be gone */
 
 /* A sandbox that this instance made.  Counted; `busy` is held by whoever uses
  * the connection. */
-struct box {
-  struct box *next;
+struct sandbox {
+  struct sandbox *next;
   unsigned refs;
-  char id[BOX_ID_MAX + 1];
+  char id[SANDBOX_ID_MAX + 1];
   int control;                  /* connection to its init */
   int pidfd;
   pid_t pid;                    /* for people */
@@ -56,9 +56,9 @@ struct box {
 };
 
 struct linux_provider {
-  pthread_mutex_t lock;         /* of boxes and their refs */
-  struct box *boxes;
-  struct box *dying;            /* killed, not yet reaped */
+  pthread_mutex_t lock;         /* of sandboxes and their refs */
+  struct sandbox *sandboxes;
+  struct sandbox *dying;        /* killed, not yet reaped */
   int runtime;                  /* folder, -1: none */
   int init;                     /* the program, sealed */
   uint32_t pool;                /* first outside id for sandboxes of root */
@@ -77,8 +77,8 @@ void namespaces_note (struct linux_provider *self);
 struct link {
   int fd;
   struct linux_provider *self;
-  struct box *box;              /* of this instance, counted, or NULL */
-  int shared;                   /* fd is the box's own, to be given back */
+  struct sandbox *sb;           /* of this instance, counted, or NULL */
+  int shared;                   /* fd is the sandbox's own, to be given back */
   uint32_t serial;
 };
 
@@ -128,53 +128,53 @@ int link_ask (struct link *link, const struct request *request,
 void link_close (struct link *link);
 #define auto_link __attribute__ ((cleanup (link_close)))
 
-/* ---- box.c -------------------------------------------------------------- */
+/* ---- sandbox.c ---------------------------------------------------------- */
 
-int box_id_valid (const char *id);
-void box_unref (struct linux_provider *self, struct box *box);
-struct box *box_find (struct linux_provider *self, const char *id);
-void box_add (struct linux_provider *self, struct box *box);
-void box_forget (struct linux_provider *self, const char *id);
+int sandbox_id_valid (const char *id);
+void sandbox_unref (struct linux_provider *self, struct sandbox *sb);
+struct sandbox *sandbox_find (struct linux_provider *self, const char *id);
+void sandbox_add (struct linux_provider *self, struct sandbox *sb);
+void sandbox_forget (struct linux_provider *self, const char *id);
 /* The init of a sandbox for one command has told how that ended, when nothing
  * else lived in it any more, and is at its own end. */
-void box_note_end (struct linux_provider *self, struct box *box);
+void sandbox_note_end (struct linux_provider *self, struct sandbox *sb);
 /* Reaps the inits that a kill did not wait for; until_ns (monotonic) says how
  * long to wait for those that the kernel still takes down, 0 not at all. */
-void box_reap (struct linux_provider *self, int64_t until_ns);
+void sandbox_reap (struct linux_provider *self, int64_t until_ns);
 
 /* A conversation with the sandbox of that id: -1 with errno ENOENT when there
  * is none. */
-int box_link (struct linux_provider *self, const char *id,
-              const struct coffer_call *call, struct link *link);
+int sandbox_link (struct linux_provider *self, const char *id,
+                  const struct coffer_call *call, struct link *link);
 /* The same, with the failure already reported: a contract code. */
-int32_t box_reach (struct linux_provider *self, struct coffer_call *call,
-                   const char *id, struct link *link);
+int32_t sandbox_reach (struct linux_provider *self, struct coffer_call *call,
+                       const char *id, struct link *link);
 /* Its folder, locked: made when it is not there (made set).  EBUSY: another
  * process is at it until the deadline. */
-int box_folder (struct linux_provider *self, const char *id, int make,
-                int wait, int64_t deadline_ns, int *made);
+int sandbox_folder (struct linux_provider *self, const char *id, int make,
+                    int wait, int64_t deadline_ns, int *made);
 /* Writes down which process the init of a new sandbox is. */
-int box_note_init (int folder, int pidfd, pid_t pid);
+int sandbox_note_init (int folder, int pidfd, pid_t pid);
 /* With the folder locked: what is left of a sandbox whose init is gone. */
-void box_clear (int folder);
-void box_remove (struct linux_provider *self, const char *id, int folder);
+void sandbox_clear (int folder);
+void sandbox_remove (struct linux_provider *self, const char *id, int folder);
 /* The listening socket of a new sandbox. */
-int box_listener (int folder);
+int sandbox_listener (int folder);
 /* Ends its init, and with it all that is in it; the folder is locked.  0 when
  * there is none any more, -1 with errno when it could not be reached. */
-int box_end (struct linux_provider *self, const char *id, int folder,
-             struct coffer_call *call);
+int sandbox_end (struct linux_provider *self, const char *id, int folder,
+                 struct coffer_call *call);
 int32_t linux_sandbox_kill (struct coffer_call *call, void *self,
                             const char *sandbox,
                             const struct coffer_sandbox_kill_opts *opts);
 
 /* ---- info.c ------------------------------------------------------------- */
 
-int32_t box_emit_info (struct coffer_call *call, struct link *link,
-                       const char *id, int folder);
+int32_t sandbox_emit_info (struct coffer_call *call, struct link *link,
+                           const char *id, int folder);
 /* Every folder: sandboxes are emitted (or not), leftovers removed. */
-int32_t box_visit_all (struct linux_provider *self, struct coffer_call *call,
-                       int emit);
+int32_t sandbox_visit_all (struct linux_provider *self,
+                           struct coffer_call *call, int emit);
 
 int32_t linux_sandbox_info (struct coffer_call *call, void *self,
                             const char *sandbox,

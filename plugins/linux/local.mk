@@ -6,7 +6,7 @@ PROVIDER_MANIFESTS += manifests/linux.yaml
 noinst_PROGRAMS += %D%/filter-gen
 
 %C%_linux_so_SOURCES = \
-  %D%/box.c \
+  %D%/sandbox.c \
   %D%/cgroup.c \
   %D%/exec.c \
   %D%/facts.c \

@@ -215,7 +215,7 @@ plan_fill (struct making *making, struct init_plan *plan)
   const struct coffer_sandbox_spec *spec = making->spec;
 
   plan->size = sizeof *plan;
-  plan->uid = plan->gid = BOX_UID;
+  plan->uid = plan->gid = SANDBOX_UID;
   plan->disk_bytes = spec->disk_bytes ? spec->disk_bytes : DISK_DEFAULT;
   plan->inodes = spec->inodes ? spec->inodes : INODES_DEFAULT;
   plan->pids = spec->pids ? spec->pids : PIDS_DEFAULT;

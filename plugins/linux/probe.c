@@ -259,7 +259,7 @@ linux_probe (struct coffer_call *call, void *data,
              const struct coffer_probe_opts *opts)
 {
   struct linux_provider *self = data;
-  int32_t code = box_visit_all (self, call, 0);
+  int32_t code = sandbox_visit_all (self, call, 0);
 
   (void) opts;
   if (code == COFFER_OK)

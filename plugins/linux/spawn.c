@@ -262,28 +262,28 @@ info_emit (struct making *making)
   return coffer_emit_sandbox_info (making->call, &info);
 }
 
-static struct box *
-box_keep (struct making *making)
+static struct sandbox *
+sandbox_keep (struct making *making)
 {
-  struct box *box = calloc (1, sizeof *box);
+  struct sandbox *sb = calloc (1, sizeof *sb);
 
-  if (box == NULL)
+  if (sb == NULL)
     return NULL;
-  box->refs = 1;
-  box->serial = 1;
-  box->pid = making->pid;
-  box->single = making->spec->single_exec != 0;
-  box->folderless = making->folder < 0;
+  sb->refs = 1;
+  sb->serial = 1;
+  sb->pid = making->pid;
+  sb->single = making->spec->single_exec != 0;
+  sb->folderless = making->folder < 0;
   if (making->ids.privileged) {
-    box->uid = making->ids.uid;
-    box->gid = making->ids.gid;
+    sb->uid = making->ids.uid;
+    sb->gid = making->ids.gid;
   }
-  snprintf (box->id, sizeof box->id, "%s", making->id);
-  box->control = coffer_fd_steal (&making->control);
-  box->pidfd = coffer_fd_steal (&making->pidfd);
-  pthread_mutex_init (&box->busy, NULL);
-  box_add (making->self, box);
-  return box;
+  snprintf (sb->id, sizeof sb->id, "%s", making->id);
+  sb->control = coffer_fd_steal (&making->control);
+  sb->pidfd = coffer_fd_steal (&making->pidfd);
+  pthread_mutex_init (&sb->busy, NULL);
+  sandbox_add (making->self, sb);
+  return sb;
 }
 
 static int32_t
@@ -293,14 +293,14 @@ making_run (struct making *making)
   int32_t code = mounts_prepare (making);
 
   if (code == COFFER_OK && making->folder >= 0) {
-    making->listener = box_listener (making->folder);
+    making->listener = sandbox_listener (making->folder);
     if (making->listener < 0 || metadata_keep (making) == -1)
       code = coffer_fail_errno (call, errno, "the sandbox's folder");
   }
   if (code == COFFER_OK)
     code = child_spawn (making);
   if (code == COFFER_OK && making->folder >= 0
-      && box_note_init (making->folder, making->pidfd, making->pid) == -1)
+      && sandbox_note_init (making->folder, making->pidfd, making->pid) == -1)
     code = coffer_fail_errno (call, errno, "the sandbox's folder");
   if (code == COFFER_OK)
     code = cgroup_take (making);
@@ -313,7 +313,7 @@ making_run (struct making *making)
     code = ready_take (making);
   if (code == COFFER_OK)
     code = info_emit (making);
-  if (code == COFFER_OK && box_keep (making) == NULL)
+  if (code == COFFER_OK && sandbox_keep (making) == NULL)
     code = coffer_fail_errno (call, ENOMEM, "the sandbox");
   return code;
 }
@@ -332,7 +332,7 @@ making_undo (struct making *making)
             WEXITED | __WALL);
   }
   if (making->folder >= 0)
-    box_remove (making->self, making->id, making->folder);
+    sandbox_remove (making->self, making->id, making->folder);
 }
 
 static void
@@ -365,7 +365,7 @@ existing_emit (struct making *making, int *exists)
   size_t size;
 
   *exists = 0;
-  if (box_link (making->self, making->id, making->call, &link) == -1)
+  if (sandbox_link (making->self, making->id, making->call, &link) == -1)
     return errno == ENOENT
       ? COFFER_OK : coffer_fail_errno (making->call, errno, "the sandbox");
   *exists = 1;
@@ -377,7 +377,7 @@ existing_emit (struct making *making, int *exists)
   if (code == COFFER_OK)
     code = facts_init (making->call, &ready, rest, size);
   if (code == COFFER_OK)
-    code = box_emit_info (making->call, &link, making->id, making->folder);
+    code = sandbox_emit_info (making->call, &link, making->id, making->folder);
   return code;
 }
 
@@ -394,17 +394,17 @@ static int32_t
 folder_take (struct making *making, int *exists)
 {
   struct coffer_call *call = making->call;
-  struct box *box;
+  struct sandbox *sb;
   int32_t code;
   int made;
 
   *exists = 0;
   if (!folder_needed (making->spec)) {
-    box = box_find (making->self, making->id);
-    box_unref (making->self, box);
-    code = box == NULL ? COFFER_OK : existing_emit (making, exists);
+    sb = sandbox_find (making->self, making->id);
+    sandbox_unref (making->self, sb);
+    code = sb == NULL ? COFFER_OK : existing_emit (making, exists);
     if (code == COFFER_OK && !*exists)
-      box_forget (making->self, making->id);
+      sandbox_forget (making->self, making->id);
     return code;
   }
   if (making->self->runtime < 0) {
@@ -414,8 +414,8 @@ folder_take (struct making *making, int *exists)
                           "lifeline can be made");
     return COFFER_OK;
   }
-  making->folder = box_folder (making->self, making->id, 1, 1,
-                               call->deadline_ns, &made);
+  making->folder = sandbox_folder (making->self, making->id, 1, 1,
+                                   call->deadline_ns, &made);
   if (making->folder < 0)
     return coffer_fail_errno (call, errno, "the sandbox's folder");
   if (made)
@@ -423,8 +423,8 @@ folder_take (struct making *making, int *exists)
   code = existing_emit (making, exists);
   if (code == COFFER_OK && !*exists) {
     /* Left by one that is gone: cleared, and made anew. */
-    box_clear (making->folder);
-    box_forget (making->self, making->id);
+    sandbox_clear (making->folder);
+    sandbox_forget (making->self, making->id);
   }
   return code;
 }
@@ -446,7 +446,7 @@ linux_sandbox_create (struct coffer_call *call, void *data,
   int32_t code;
 
   (void) opts;
-  if (!box_id_valid (sandbox))
+  if (!sandbox_id_valid (sandbox))
     return coffer_fail (call, COFFER_INVALID,
                         "sandbox: letters, digits, '-', '_' and '.', at most "
                         "64 of them");

@@ -33,14 +33,14 @@
 #endif
 
 int
-box_id_valid (const char *id)
+sandbox_id_valid (const char *id)
 {
   size_t i;
 
   if (id == NULL || id[0] == '\0' || id[0] == '.' || id[0] == '-')
     return 0;
   for (i = 0; id[i] != '\0'; i++)
-    if (i >= BOX_ID_MAX
+    if (i >= SANDBOX_ID_MAX
         || !((id[i] >= 'a' && id[i] <= 'z') || (id[i] >= 'A' && id[i] <= 'Z')
              || (id[i] >= '0' && id[i] <= '9') || id[i] == '-'
              || id[i] == '_' || id[i] == '.'))
@@ -48,100 +48,100 @@ box_id_valid (const char *id)
   return 1;
 }
 
-/* ---- boxes of this instance --------------------------------------------- */
+/* ---- sandboxes of this instance ----------------------------------------- */
 
 static void
-box_free (struct box *box)
+sandbox_free (struct sandbox *sb)
 {
   siginfo_t info;
 
-  coffer_fd_close (&box->control);
-  if (box->pidfd >= 0)
-    waitid ((idtype_t) P_PIDFD, (id_t) box->pidfd, &info,
+  coffer_fd_close (&sb->control);
+  if (sb->pidfd >= 0)
+    waitid ((idtype_t) P_PIDFD, (id_t) sb->pidfd, &info,
             WEXITED | WNOHANG | __WALL);
-  coffer_fd_close (&box->pidfd);
-  pthread_mutex_destroy (&box->busy);
-  free (box);
+  coffer_fd_close (&sb->pidfd);
+  pthread_mutex_destroy (&sb->busy);
+  free (sb);
 }
 
 void
-box_unref (struct linux_provider *self, struct box *box)
+sandbox_unref (struct linux_provider *self, struct sandbox *sb)
 {
   unsigned refs;
 
-  if (box == NULL)
+  if (sb == NULL)
     return;
   pthread_mutex_lock (&self->lock);
-  refs = --box->refs;
+  refs = --sb->refs;
   pthread_mutex_unlock (&self->lock);
   if (refs == 0)
-    box_free (box);
+    sandbox_free (sb);
 }
 
-struct box *
-box_find (struct linux_provider *self, const char *id)
+struct sandbox *
+sandbox_find (struct linux_provider *self, const char *id)
 {
-  struct box *box;
+  struct sandbox *sb;
 
   pthread_mutex_lock (&self->lock);
-  for (box = self->boxes; box != NULL; box = box->next)
-    if (strcmp (box->id, id) == 0) {
-      box->refs++;
+  for (sb = self->sandboxes; sb != NULL; sb = sb->next)
+    if (strcmp (sb->id, id) == 0) {
+      sb->refs++;
       break;
     }
   pthread_mutex_unlock (&self->lock);
-  return box;
+  return sb;
 }
 
 void
-box_add (struct linux_provider *self, struct box *box)
+sandbox_add (struct linux_provider *self, struct sandbox *sb)
 {
   pthread_mutex_lock (&self->lock);
-  box->next = self->boxes;
-  self->boxes = box;
+  sb->next = self->sandboxes;
+  self->sandboxes = sb;
   pthread_mutex_unlock (&self->lock);
 }
 
 void
-box_forget (struct linux_provider *self, const char *id)
+sandbox_forget (struct linux_provider *self, const char *id)
 {
-  struct box **at, *box = NULL;
+  struct sandbox **at, *sb = NULL;
 
   pthread_mutex_lock (&self->lock);
-  for (at = &self->boxes; *at != NULL; at = &(*at)->next)
+  for (at = &self->sandboxes; *at != NULL; at = &(*at)->next)
     if (strcmp ((*at)->id, id) == 0) {
-      box = *at;
-      *at = box->next;
+      sb = *at;
+      *at = sb->next;
       break;
     }
   pthread_mutex_unlock (&self->lock);
-  box_unref (self, box);
+  sandbox_unref (self, sb);
 }
 
 void
-box_note_end (struct linux_provider *self, struct box *box)
+sandbox_note_end (struct linux_provider *self, struct sandbox *sb)
 {
   pthread_mutex_lock (&self->lock);
-  box->ended = 1;
+  sb->ended = 1;
   pthread_mutex_unlock (&self->lock);
 }
 
 /* 1: its command's end was told, and it leaves the list for the dying. */
 static int
-box_retire (struct linux_provider *self, const char *id)
+sandbox_retire (struct linux_provider *self, const char *id)
 {
-  struct box **at, *box;
+  struct sandbox **at, *sb;
   int retired = 0;
 
   pthread_mutex_lock (&self->lock);
-  for (at = &self->boxes; (box = *at) != NULL; at = &box->next)
-    if (strcmp (box->id, id) == 0)
+  for (at = &self->sandboxes; (sb = *at) != NULL; at = &sb->next)
+    if (strcmp (sb->id, id) == 0)
       break;
-  if (box != NULL && box->ended
-      && syscall (SYS_pidfd_send_signal, box->pidfd, SIGKILL, NULL, 0) == 0) {
-    *at = box->next;
-    box->next = self->dying;
-    self->dying = box;
+  if (sb != NULL && sb->ended
+      && syscall (SYS_pidfd_send_signal, sb->pidfd, SIGKILL, NULL, 0) == 0) {
+    *at = sb->next;
+    sb->next = self->dying;
+    self->dying = sb;
     retired = 1;
   }
   pthread_mutex_unlock (&self->lock);
@@ -149,29 +149,29 @@ box_retire (struct linux_provider *self, const char *id)
 }
 
 void
-box_reap (struct linux_provider *self, int64_t until_ns)
+sandbox_reap (struct linux_provider *self, int64_t until_ns)
 {
-  struct box *box, *next, *left = NULL;
+  struct sandbox *sb, *next, *left = NULL;
 
   pthread_mutex_lock (&self->lock);
-  box = self->dying;
+  sb = self->dying;
   self->dying = NULL;
   pthread_mutex_unlock (&self->lock);
-  for (; box != NULL; box = next) {
-    next = box->next;
-    if (coffer_wait_fd (box->pidfd, POLLIN, until_ns ? until_ns : 1, -1) == 1
+  for (; sb != NULL; sb = next) {
+    next = sb->next;
+    if (coffer_wait_fd (sb->pidfd, POLLIN, until_ns ? until_ns : 1, -1) == 1
         || until_ns != 0) {
-      box_unref (self, box);
+      sandbox_unref (self, sb);
     } else {
-      box->next = left;
-      left = box;
+      sb->next = left;
+      left = sb;
     }
   }
   pthread_mutex_lock (&self->lock);
-  while ((box = left) != NULL) {
-    left = box->next;
-    box->next = self->dying;
-    self->dying = box;
+  while ((sb = left) != NULL) {
+    left = sb->next;
+    sb->next = self->dying;
+    self->dying = sb;
   }
   pthread_mutex_unlock (&self->lock);
 }
@@ -195,8 +195,8 @@ folder_lock (int folder, int wait, int64_t deadline_ns)
 }
 
 int
-box_folder (struct linux_provider *self, const char *id, int make, int wait,
-            int64_t deadline_ns, int *made)
+sandbox_folder (struct linux_provider *self, const char *id, int make, int wait,
+                int64_t deadline_ns, int *made)
 {
   struct stat here, there;
   int folder;
@@ -234,7 +234,7 @@ box_folder (struct linux_provider *self, const char *id, int make, int wait,
 }
 
 void
-box_clear (int folder)
+sandbox_clear (int folder)
 {
   static const char *const names[]
     = { "cgroup", "metadata", "init", SOCKET_NAME };
@@ -246,14 +246,14 @@ box_clear (int folder)
 }
 
 void
-box_remove (struct linux_provider *self, const char *id, int folder)
+sandbox_remove (struct linux_provider *self, const char *id, int folder)
 {
-  box_clear (folder);
+  sandbox_clear (folder);
   unlinkat (self->runtime, id, AT_REMOVEDIR);
 }
 
 int
-box_listener (int folder)
+sandbox_listener (int folder)
 {
   return coffer_socket_bind (folder, SOCKET_NAME);
 }
@@ -286,10 +286,10 @@ hello_take (struct link *link, const struct coffer_call *call)
 /* A further connection, over the one that is in use: sending is atomic and has
  * no answer there. */
 static int
-channel_open (struct box *box, const struct coffer_call *call,
+channel_open (struct sandbox *sb, const struct coffer_call *call,
               struct link *link)
 {
-  struct link control = { .fd = box->control };
+  struct link control = { .fd = sb->control };
   int pair[2], r;
   struct request request
     = { .type = INIT_CHANNEL, .fds = &pair[1], .n_fds = 1 };
@@ -340,34 +340,34 @@ socket_link (struct linux_provider *self, const char *id,
 }
 
 int
-box_link (struct linux_provider *self, const char *id,
-          const struct coffer_call *call, struct link *link)
+sandbox_link (struct linux_provider *self, const char *id,
+              const struct coffer_call *call, struct link *link)
 {
-  struct box *box = box_find (self, id);
+  struct sandbox *sb = sandbox_find (self, id);
   int r;
 
   memset (link, 0, sizeof *link);
   link->fd = -1;
   link->self = self;
-  if (box == NULL)
+  if (sb == NULL)
     return socket_link (self, id, call, link);
-  link->box = box;
-  if (coffer_wait_fd (box->pidfd, POLLIN, 0, -1) == 1) {
-    box_unref (self, box);
-    link->box = NULL;
+  link->sb = sb;
+  if (coffer_wait_fd (sb->pidfd, POLLIN, 0, -1) == 1) {
+    sandbox_unref (self, sb);
+    link->sb = NULL;
     errno = ENOENT;             /* its init has ended */
     return -1;
   }
-  if (pthread_mutex_trylock (&box->busy) == 0) {
-    link->fd = box->control;
-    link->serial = box->serial;
+  if (pthread_mutex_trylock (&sb->busy) == 0) {
+    link->fd = sb->control;
+    link->serial = sb->serial;
     link->shared = 1;
     return 0;
   }
-  r = channel_open (box, call, link);
+  r = channel_open (sb, call, link);
   if (r == -1) {
-    box_unref (self, box);
-    link->box = NULL;
+    sandbox_unref (self, sb);
+    link->sb = NULL;
   }
   if (r == -1 && (errno == ECONNRESET || errno == EPIPE))
     errno = ENOENT;
@@ -375,14 +375,14 @@ box_link (struct linux_provider *self, const char *id,
 }
 
 int32_t
-box_reach (struct linux_provider *self, struct coffer_call *call,
-           const char *id, struct link *link)
+sandbox_reach (struct linux_provider *self, struct coffer_call *call,
+               const char *id, struct link *link)
 {
   memset (link, 0, sizeof *link);
   link->fd = -1;
-  if (!box_id_valid (id))
+  if (!sandbox_id_valid (id))
     return coffer_fail (call, COFFER_NOT_FOUND, "no sandbox has such an id");
-  if (box_link (self, id, call, link) == 0)
+  if (sandbox_link (self, id, call, link) == 0)
     return COFFER_OK;
   if (errno == ENOENT || errno == ENOTDIR)
     return fail_with (call, COFFER_NOT_FOUND, "sandbox %s is not there", id);
@@ -415,7 +415,7 @@ process_began (pid_t pid)
 }
 
 int
-box_note_init (int folder, int pidfd, pid_t pid)
+sandbox_note_init (int folder, int pidfd, pid_t pid)
 {
   uint64_t began = process_began (pid);
   char text[64];
@@ -502,17 +502,17 @@ pidfd_end (int pidfd, int child, const struct coffer_call *call)
 }
 
 int
-box_end (struct linux_provider *self, const char *id, int folder,
-         struct coffer_call *call)
+sandbox_end (struct linux_provider *self, const char *id, int folder,
+             struct coffer_call *call)
 {
-  struct box *box = box_find (self, id);
+  struct sandbox *sb = sandbox_find (self, id);
   auto_link struct link link = { .fd = -1 };
   coffer_autoclose int pidfd = -1;
   int r;
 
-  if (box != NULL) {
-    r = pidfd_end (box->pidfd, 1, call);
-    box_unref (self, box);
+  if (sb != NULL) {
+    r = pidfd_end (sb->pidfd, 1, call);
+    sandbox_unref (self, sb);
     return r;
   }
   pidfd = noted_pidfd (folder);
@@ -532,35 +532,35 @@ linux_sandbox_kill (struct coffer_call *call, void *data, const char *sandbox,
 {
   struct linux_provider *self = data;
   coffer_autoclose int folder = -1;
-  struct box *box;
+  struct sandbox *sb;
 
   (void) opts;
-  if (!box_id_valid (sandbox))
+  if (!sandbox_id_valid (sandbox))
     return coffer_fail (call, COFFER_NOT_FOUND, "no sandbox has such an id");
-  box = box_find (self, sandbox);
+  sb = sandbox_find (self, sandbox);
   if (self->runtime >= 0) {
-    folder = box_folder (self, sandbox, 0, 1, call->deadline_ns, NULL);
+    folder = sandbox_folder (self, sandbox, 0, 1, call->deadline_ns, NULL);
     if (folder < 0 && errno != ENOENT) {
-      box_unref (self, box);
+      sandbox_unref (self, sb);
       return coffer_fail_errno (call, errno, "locking the sandbox's folder");
     }
   }
-  box_unref (self, box);
-  box_reap (self, 0);
+  sandbox_unref (self, sb);
+  sandbox_reap (self, 0);
   /* Nothing lives in it but an init on its way out, which a SIGKILL makes sure
    * of; what the kernel then takes down need not be waited for here.  The
    * folder is there when a control group is, and that must be empty. */
-  if (box != NULL && folder < 0 && box_retire (self, sandbox))
+  if (sb != NULL && folder < 0 && sandbox_retire (self, sandbox))
     return COFFER_OK;
-  if (box == NULL && folder < 0)
+  if (sb == NULL && folder < 0)
     return fail_with (call, COFFER_NOT_FOUND, "sandbox %s is not there",
                       sandbox);
-  if (box_end (self, sandbox, folder, call) == -1)
+  if (sandbox_end (self, sandbox, folder, call) == -1)
     return fail_with (call, errno == ETIMEDOUT ? COFFER_TIMEOUT
                                                : COFFER_INTERNAL,
                       "the sandbox could not be ended: %s", strerror (errno));
   if (folder >= 0)
-    box_remove (self, sandbox, folder);
-  box_forget (self, sandbox);
+    sandbox_remove (self, sandbox, folder);
+  sandbox_forget (self, sandbox);
   return COFFER_OK;
 }
