@@ -241,6 +241,7 @@ spec_fill (const struct creation *creation, struct coffer_sandbox_spec *spec)
     .metadata = request->metadata,
     .lifeline = creation->lifeline[0],
     .single_exec = request->single_exec != 0,
+    .template_fd = -1,
   };
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -117,6 +118,44 @@ facts_user (struct making *making)
                     "uid_map, gid_map and setgroups", NULL);
 }
 
+/* Limits of each process, as the init's own say. */
+static int32_t
+facts_each (struct making *making)
+{
+  const struct coffer_sandbox_spec *spec = making->spec;
+  const struct {
+    const char *fact, *line;
+    uint64_t value;
+  } rows[] = {
+    { "limit.address", "Max address space", spec->address_bytes },
+    { "limit.file", "Max file size", spec->file_bytes },
+    { "limit.open_files", "Max open files", spec->open_files },
+  };
+  int32_t code = COFFER_OK;
+  char text[4096] = "", value[24];
+  const char *at;
+  size_t i;
+
+  for (i = 0; code == COFFER_OK && i < sizeof rows / sizeof rows[0]; i++) {
+    if (rows[i].value == 0)
+      continue;
+    if (text[0] == '\0')
+      proc_read (making, "limits", text, sizeof text);
+    at = strstr (text, rows[i].line);
+    /* Never more; less where the maker's own limit is. */
+    if (at == NULL || strtoull (at + strlen (rows[i].line), NULL, 10) == 0
+        || strtoull (at + strlen (rows[i].line), NULL, 10) > rows[i].value)
+      return fail_with (making->call, COFFER_INTERNAL,
+                        "the sandbox could not be set up: %s does not hold",
+                        rows[i].fact);
+    snprintf (value, sizeof value, "%llu",
+              (unsigned long long) rows[i].value);
+    code = fact_emit (making->call, rows[i].fact, "ok", value,
+                      "its line in /proc/PID/limits", NULL);
+  }
+  return code;
+}
+
 /* The most processes that the init's own limit allows. */
 static int32_t
 facts_processes (struct making *making)
@@ -162,6 +201,8 @@ facts_limits (struct making *making)
       : fact_emit (call, "limit.memory", "degraded",
                    "of each process, not of the sandbox", "RLIMIT_DATA",
                    making->cgroup_why);
+  if (code == COFFER_OK)
+    code = facts_each (making);
   if (code == COFFER_OK)
     code = facts_processes (making);
   if (code == COFFER_OK && spec->cpu_millis != 0)

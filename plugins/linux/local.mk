@@ -19,6 +19,7 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/plan.c \
   %D%/probe.c \
   %D%/protocol.h \
+  %D%/require.c \
   %D%/spawn.c \
   %D%/spawn.h
 %C%_linux_so_CPPFLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE

@@ -44,9 +44,9 @@ spec_refuse (struct coffer_call *call, const struct coffer_sandbox_spec *spec)
   if (strv_given (spec->allow) || strv_given (spec->ports))
     return coffer_fail (call, COFFER_UNSUPPORTED,
                         "allow and ports: there is no network");
-  if (spec->profile != NULL && strcmp (spec->profile, "general") != 0)
+  if (spec->filter != NULL && strcmp (spec->filter, "general") != 0)
     return fail_with (call, COFFER_UNSUPPORTED,
-                      "profile: only general, not %.32s", spec->profile);
+                      "filter: only general, not %.32s", spec->filter);
   if (spec->user != NULL && strcmp (spec->user, "user") != 0
       && strcmp (spec->user, "1000") != 0)
     return coffer_fail (call, COFFER_UNSUPPORTED,
@@ -63,7 +63,7 @@ spec_refuse (struct coffer_call *call, const struct coffer_sandbox_spec *spec)
     return coffer_fail (call, COFFER_INVALID, "memory_bytes: below 4 MiB");
   if (spec->ttl_ms > UINT64_C (1000) * 86400 * 365 * 10)
     return coffer_fail (call, COFFER_INVALID, "ttl_ms: above ten years");
-  return COFFER_OK;
+  return require_refuse (call, spec);
 }
 
 /* Nothing covers what the sandbox is made of. */
@@ -221,6 +221,9 @@ plan_fill (struct making *making, struct init_plan *plan)
   plan->pids = spec->pids ? spec->pids : PIDS_DEFAULT;
   plan->mounts = (uint32_t) making->n_mounts;
   plan->expires_ns = making->expires_ns;
+  plan->address_bytes = spec->address_bytes;
+  plan->file_bytes = spec->file_bytes;
+  plan->open_files = spec->open_files;
   if (spec->memory_bytes != 0 && !(making->cgroup & CGROUP_MEMORY))
     plan->data_bytes = spec->memory_bytes;
   if (making->cgroup & CGROUP_PIDS)

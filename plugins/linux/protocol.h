@@ -100,7 +100,9 @@ struct init_plan {
   uint32_t env;                 /* offsets from the start of the packet */
   uint32_t workdir;
   uint32_t hostname;
-  uint32_t reserved;
+  uint32_t open_files;          /* RLIMIT_NOFILE; 0: as usual */
+  uint64_t address_bytes;       /* RLIMIT_AS; 0: none */
+  uint64_t file_bytes;          /* RLIMIT_FSIZE; 0: none */
 };
 
 enum init_mount_flag {

@@ -304,6 +304,8 @@ making_run (struct making *making)
     code = coffer_fail_errno (call, errno, "the sandbox's folder");
   if (code == COFFER_OK)
     code = cgroup_take (making);
+  if (code == COFFER_OK)
+    code = require_hold (making);
   if (code == COFFER_OK && making->spec->ttl_ms != 0)
     making->expires_ns = coffer_boottime_ns ()
                          + (int64_t) making->spec->ttl_ms * 1000000;
@@ -436,7 +438,7 @@ linux_sandbox_create (struct coffer_call *call, void *data,
                       const struct coffer_sandbox_create_opts *opts)
 {
   static const struct coffer_sandbox_spec defaults
-    = { sizeof defaults, .lifeline = -1 };
+    = { sizeof defaults, .lifeline = -1, .template_fd = -1 };
   struct making making = { .self = data, .call = call, .id = sandbox,
                            .spec = spec ? spec : &defaults, .folder = -1,
                            .listener = -1, .control = -1, .pidfd = -1,

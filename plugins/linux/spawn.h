@@ -32,11 +32,16 @@ struct making {
   int64_t expires_ns;
 };
 
-/* ---- plan.c ------------------------------------------------------------- */
+/* ---- plan.c, require.c -------------------------------------------------- */
 
 /* Refuses what this provider does not do, or cannot understand. */
 int32_t spec_refuse (struct coffer_call *call,
                      const struct coffer_sandbox_spec *spec);
+/* Facts that the caller requires: the words, and what can be known before
+ * anything is made; then what this sandbox got. */
+int32_t require_refuse (struct coffer_call *call,
+                        const struct coffer_sandbox_spec *spec);
+int32_t require_hold (struct making *making);
 int32_t mounts_prepare (struct making *making);
 /* -1 with errno. */
 int plan_send (struct making *making);

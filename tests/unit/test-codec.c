@@ -314,7 +314,8 @@ more_descriptors_than_a_frame_holds_are_refused (void **state)
   struct coffer_mount mounts[COUNT];
   const struct coffer_mount *vector[COUNT + 1] = { NULL };
   struct coffer_sandbox_spec spec
-    = { .size = sizeof spec, .lifeline = -1, .mounts = vector };
+    = { .size = sizeof spec, .lifeline = -1, .template_fd = -1,
+        .mounts = vector };
   union contract_value values[3] = { { .str = "a" }, { .rec = &spec } };
   struct contract_fds fds = { .count = 0 };
   auto_error struct error *err = NULL;
@@ -365,6 +366,7 @@ what_must_be_given_is_asked_for (void **state)
   spec = values[1].rec;
   assert_int_equal (spec->size, sizeof *spec);
   assert_int_equal (spec->lifeline, -1);
+  assert_int_equal (spec->template_fd, -1);
   assert_null (spec->mounts);
   assert_null (values[2].rec);
 }

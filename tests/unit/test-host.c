@@ -316,6 +316,9 @@ every_option_it_cannot_honour_is_refused (void **state)
     {SPEC, .disk_bytes = 1}, {SPEC, .inodes = 1}, {SPEC, .network = "none"},
     {SPEC, .network = "allow"}, {SPEC, .allow = one}, {SPEC, .ports = one},
     {SPEC, .mounts = mounts}, {SPEC, .profile = "p"},
+    {SPEC, .address_bytes = 1}, {SPEC, .file_bytes = 1},
+    {SPEC, .open_files = 1}, {SPEC, .filter = "strict"},
+    {SPEC, .require = one},
   };
   const struct coffer_exec_start_opts starts[] = {
     {.size = sizeof starts[0], .user = "0"},

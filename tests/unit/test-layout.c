@@ -41,7 +41,7 @@ records_lie_where_they_did (void **state)
   AT (mount, source_fd, 24);
   AT (mount, writable, 28);
 
-  SIZE (sandbox_spec, 152);
+  SIZE (sandbox_spec, 192);
   AT (sandbox_spec, template_name, 8);
   AT (sandbox_spec, image, 16);
   AT (sandbox_spec, profile, 24);
@@ -62,6 +62,12 @@ records_lie_where_they_did (void **state)
   AT (sandbox_spec, metadata, 136);
   AT (sandbox_spec, lifeline, 144);
   AT (sandbox_spec, single_exec, 148);
+  AT (sandbox_spec, filter, 152);
+  AT (sandbox_spec, require, 160);
+  AT (sandbox_spec, address_bytes, 168);
+  AT (sandbox_spec, file_bytes, 176);
+  AT (sandbox_spec, open_files, 184);
+  AT (sandbox_spec, template_fd, 188);
 
   SIZE (sandbox_info, 88);
   AT (sandbox_info, sandbox, 8);

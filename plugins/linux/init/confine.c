@@ -50,16 +50,22 @@ limit_set (const char *step, int which, uint64_t soft, uint64_t hard)
 static void
 limits_set (const struct plan *plan)
 {
-  uint64_t data = plan->body.data_bytes ? plan->body.data_bytes : ALL;
+  const struct init_plan *body = &plan->body;
+  uint64_t data = body->data_bytes ? body->data_bytes : ALL;
+  uint64_t address = body->address_bytes ? body->address_bytes : ALL;
+  uint64_t file = body->file_bytes ? body->file_bytes : ALL;
 
   /* Soft limits of the process that made this sandbox are its own affair. */
   limit_set ("rlimit cpu", 0, ALL, ALL);
-  limit_set ("rlimit fsize", 1, ALL, ALL);
+  limit_set ("rlimit fsize", 1, file, file);
   limit_set ("rlimit data", 2, data, data);
   limit_set ("rlimit stack", 3, 8 << 20, ALL);
   limit_set ("rlimit rss", 5, ALL, ALL);
-  limit_set ("rlimit as", 9, ALL, ALL);
-  limit_set ("rlimit nofile", 7, 1024, 65536);
+  limit_set ("rlimit as", 9, address, address);
+  if (body->open_files != 0)
+    limit_set ("rlimit nofile", 7, body->open_files, body->open_files);
+  else
+    limit_set ("rlimit nofile", 7, 1024, 65536);
   /* One byte, not none: with none a piped handler of the host still runs. */
   limit_set ("rlimit core", 4, 1, 1);
   limit_set ("rlimit memlock", 8, 0, 0);

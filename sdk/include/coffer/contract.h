@@ -138,7 +138,13 @@
   FIELD (flag, root_writable, 1, "1: the root may be changed inside")         \
   FIELD (strv, metadata, 1, "NAME=VALUE, kept and shown, never interpreted")  \
   FIELD (fd, lifeline, 1, "the sandbox ends when this reads end of file; -1: none") \
-  FIELD (flag, single_exec, 1, "1: one exec will be started and the sandbox ends with it")
+  FIELD (flag, single_exec, 1, "1: one exec will be started and the sandbox ends with it") \
+  FIELD (text, filter, 1, "system calls: general or strict; NULL: general")   \
+  FIELD (strv, require, 1, "landlock, cgroup, quota.hard: refused where one does not hold") \
+  FIELD (u64, address_bytes, 1, "address space of each process; 0: no cap")   \
+  FIELD (u64, file_bytes, 1, "largest file that is written; 0: no cap")       \
+  FIELD (u32, open_files, 1, "descriptors of each process; 0: provider's default") \
+  FIELD (fd, template_fd, 1, "root folder of template_name, opened O_PATH by the host")
 
 #define COFFER_FIELDS_sandbox_info(FIELD, RFIELD)                             \
   FIELD (text, sandbox, 1, "the host's id, as given to create")               \

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts that a profile requires.  Where one does not hold the sandbox is not
+ * made: what is required is never taken down to what there is. */
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "spawn.h"
+
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#endif
+
+static int
+required (const struct coffer_sandbox_spec *spec, const char *word)
+{
+  const char *const *at;
+
+  for (at = spec->require; at != NULL && *at != NULL; at++)
+    if (strcmp (*at, word) == 0)
+      return 1;
+  return 0;
+}
+
+int32_t
+require_refuse (struct coffer_call *call,
+                const struct coffer_sandbox_spec *spec)
+{
+  const char *const *at;
+
+  for (at = spec->require; at != NULL && *at != NULL; at++)
+    if (strcmp (*at, "landlock") != 0 && strcmp (*at, "cgroup") != 0)
+      return fail_with (call, COFFER_UNSUPPORTED,
+                        "require: %.32s is not to be had of this provider",
+                        *at);
+  if (required (spec, "landlock")
+      && syscall (SYS_landlock_create_ruleset, NULL, 0, 1) <= 0)
+    return coffer_fail (call, COFFER_UNAVAILABLE,
+                        "require: landlock: this kernel has none; boot with "
+                        "landlock in the lsm= list, Linux 5.13 or newer");
+  return COFFER_OK;
+}
+
+/* Each limit that was asked for is a control group's. */
+int32_t
+require_hold (struct making *making)
+{
+  const struct coffer_sandbox_spec *spec = making->spec;
+  unsigned wanted = (spec->memory_bytes ? CGROUP_MEMORY : 0u)
+                    | (spec->pids ? CGROUP_PIDS : 0u)
+                    | (spec->cpu_millis ? CGROUP_CPU : 0u);
+
+  if (!required (spec, "cgroup")
+      || (making->cgroup != 0 && (making->cgroup & wanted) == wanted))
+    return COFFER_OK;
+  return fail_with (making->call, COFFER_UNAVAILABLE,
+                    "require: cgroup: the limits are not those of a control "
+                    "group here: %.200s", making->cgroup_why);
+}
