@@ -17,6 +17,7 @@
  *   cancel   call, ended                    log      call, level, text
  *   connected call, code                    progress call, done, total, what
  *                                           connect  call, target
+ *                                           file     call, name
  *                                           fault    call, message
  *                                           done     call, code, retryable,
  *                                                    message, details

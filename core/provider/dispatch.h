@@ -85,6 +85,8 @@ void invoke_progress (struct invoke *invoke, uint64_t done, uint64_t total,
                       const char *what);
 /* A connected descriptor that the caller owns, or minus a code. */
 int32_t invoke_connect (struct invoke *invoke, const char *target);
+/* A late file of the manifest, sealed and hashed; owned as above. */
+int32_t invoke_file (struct invoke *invoke, const char *name);
 /* The operation's return value. */
 void invoke_return (struct invoke *invoke, int32_t code);
 /* A fault that the host found. */

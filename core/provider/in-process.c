@@ -63,6 +63,12 @@ host_connect (struct coffer_call *call, const char *target)
 }
 
 static int32_t
+host_file (struct coffer_call *call, const char *name)
+{
+  return invoke_file (local_call (call)->invoke, name);
+}
+
+static int32_t
 host_opened (struct coffer_call *call, void *self)
 {
   local_call (call)->self = self;
@@ -72,7 +78,7 @@ host_opened (struct coffer_call *call, void *self)
 static const struct coffer_host host_table = {
   .size = sizeof host_table, .emit = host_emit, .fail = host_fail,
   .log = host_log, .progress = host_progress, .connect = host_connect,
-  .opened = host_opened
+  .opened = host_opened, .file = host_file
 };
 
 static void

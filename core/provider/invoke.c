@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "provider/broker.h"
 #include "provider/dispatch.h"
+#include "provider/integrity.h"
 #include "provider/opening.h"
 
 #define MAX_TEXT (64 * 1024)
@@ -189,6 +190,30 @@ invoke_connect (struct invoke *invoke, const char *target)
   log_event (LOG_LEVEL_INFO, "broker", "%s: %s", provider->manifest->id,
              error ? error_message (error) : "the connection failed");
   return -broker_code (error);
+}
+
+int32_t
+invoke_file (struct invoke *invoke, const char *name)
+{
+  auto_error struct error *error = NULL;
+  struct provider *provider = invoke->provider;
+  const struct manifest *manifest = provider->manifest;
+  size_t i;
+  int fd;
+
+  for (i = 0; name && i < manifest->n_files; i++)
+    if (manifest->files[i].late && strcmp (manifest->files[i].name, name) == 0)
+      break;
+  if (!name || i == manifest->n_files)
+    return -COFFER_NOT_FOUND;
+  fd = integrity_open (provider->entry->dir_fd, name,
+                       manifest->files[i].sha256, 1, &error);
+  if (fd >= 0)
+    return fd;
+  log_event (LOG_LEVEL_ERROR, "provider", "%s: %s", manifest->id,
+             error_message (error));
+  return error && error->number == E_INTEGRITY ? -COFFER_DENIED
+                                               : -COFFER_UNAVAILABLE;
 }
 
 void

@@ -57,6 +57,13 @@ read_arch (struct manifest_reader *reader, const struct yaml_node *node,
   return yaml_text (&reader->source, node, key, out, err);
 }
 
+static int
+read_flag (struct manifest_reader *reader, const struct yaml_node *node,
+           const char *key, void *out, struct error **err)
+{
+  return yaml_flag (&reader->source, node, key, out, err);
+}
+
 /* Memory for each item of a list, zeroed, whose count is within bounds. */
 static int
 check_list (struct manifest_reader *reader, const struct yaml_node *node,
@@ -113,6 +120,7 @@ manifest_read_modules (struct manifest_reader *reader,
 const struct manifest_key manifest_file_keys[] = {
   { "name", 1, read_file_name, offsetof (struct manifest_file, name) },
   { "sha256", 0, read_sha256, offsetof (struct manifest_file, sha256) },
+  { "late", 0, read_flag, offsetof (struct manifest_file, late) },
   { NULL }
 };
 
@@ -172,13 +180,6 @@ read_type (struct manifest_reader *reader, const struct yaml_node *node,
     return -1;
   *(enum manifest_config_type *) out = (enum manifest_config_type) i;
   return 0;
-}
-
-static int
-read_flag (struct manifest_reader *reader, const struct yaml_node *node,
-           const char *key, void *out, struct error **err)
-{
-  return yaml_flag (&reader->source, node, key, out, err);
 }
 
 static int

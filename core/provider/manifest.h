@@ -21,6 +21,7 @@ struct manifest_module {
 struct manifest_file {
   char *name;                   /* a name in the manifest's folder */
   char sha256[SHA256_HEX_SIZE];
+  int late;                     /* read when the module asks, not for `open` */
 };
 
 enum manifest_config_type {

@@ -73,24 +73,24 @@ open_files (struct opening *opening, const struct registry_entry *entry,
             struct error **err)
 {
   const struct manifest *manifest = entry->manifest;
+  struct coffer_file *file;
   size_t i, n = manifest->n_files;
-  int fd;
 
   opening->files = calloc (n + 1, sizeof opening->files[0]);
   opening->file_vector = calloc (n + 1, sizeof opening->file_vector[0]);
   if (!opening->files || !opening->file_vector)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
   for (i = 0; i < n; i++) {
-    fd = integrity_open (entry->dir_fd, manifest->files[i].name,
-                         manifest->files[i].sha256, 1, err);
-    if (fd < 0)
-      return error_wrap (err, "integrity of %s", manifest->files[i].name);
-    opening->files[i] = (struct coffer_file){
-      .size = sizeof opening->files[0], .name = manifest->files[i].name,
-      .fd = fd
-    };
-    opening->file_vector[i] = &opening->files[i];
-    opening->n_files = i + 1;
+    if (manifest->files[i].late)
+      continue;
+    file = &opening->files[opening->n_files];
+    *file = (struct coffer_file){ .size = sizeof *file,
+                                  .name = manifest->files[i].name };
+    file->fd = integrity_open (entry->dir_fd, file->name,
+                               manifest->files[i].sha256, 1, err);
+    if (file->fd < 0)
+      return error_wrap (err, "integrity of %s", file->name);
+    opening->file_vector[opening->n_files++] = file;
   }
   return 0;
 }

@@ -111,23 +111,37 @@ handle_progress (struct pending *pending,
   invoke_progress (pending->invoke, done, total, what);
 }
 
+/* A descriptor, or minus a code: what a module asked its host for. */
 static void
-handle_connect (struct pending *pending,
-                const struct channel_message *message)
+answer_fd (struct pending *pending, int32_t answer)
 {
-  auto_free char *target = channel_bytes (message->json, "target");
-  coffer_autoclose int fd = -1;
-  int32_t answer = invoke_connect (pending->invoke, target);
+  coffer_autoclose int fd = answer;
   struct contract_fds fds = { .fd = { answer }, .count = answer >= 0 };
   auto_json json_t *frame
     = json_pack ("{s:s, s:I, s:i}", "kind", "connected", "call",
                  (json_int_t) pending->id, "code",
                  answer >= 0 ? 0 : (int) -answer);
 
-  fd = answer;
   /* A worker that is gone is noticed by whoever reads next. */
   channel_send (pending->process->channel, frame, &fds,
                 coffer_now_ns () + GRACE_NS, NULL);
+}
+
+static void
+handle_connect (struct pending *pending,
+                const struct channel_message *message)
+{
+  auto_free char *target = channel_bytes (message->json, "target");
+
+  answer_fd (pending, invoke_connect (pending->invoke, target));
+}
+
+static void
+handle_file (struct pending *pending, const struct channel_message *message)
+{
+  auto_free char *name = channel_bytes (message->json, "name");
+
+  answer_fd (pending, invoke_file (pending->invoke, name));
 }
 
 static void
@@ -174,6 +188,8 @@ handle (struct pending *pending, struct channel_message *message)
     handle_progress (pending, message);
   else if (strcmp (kind, "connect") == 0)
     handle_connect (pending, message);
+  else if (strcmp (kind, "file") == 0)
+    handle_file (pending, message);
   else if (strcmp (kind, "fault") == 0)
     handle_fault (pending, message);
   else

@@ -712,6 +712,25 @@ do_files (struct coffer_call *call, struct hostile *self, const char *arg)
   return say (call, "files", "done", text);
 }
 
+static int32_t
+do_file (struct coffer_call *call, struct hostile *self, const char *arg)
+{
+  char text[64] = "";
+  int fd = coffer_file (call, arg);
+  int32_t code;
+
+  (void) self;
+  if (fd < 0) {
+    snprintf (text, sizeof text, "code %d", -fd);
+    return say (call, "file", "refused", text);
+  }
+  if (read (fd, text, sizeof text - 1) < 0 || write (fd, "x", 1) >= 0)
+    snprintf (text, sizeof text, "not sealed");
+  code = say (call, "file", "done", text);
+  close (fd);
+  return code;
+}
+
 /* ---- the channel ---------------------------------------------------------- */
 
 static int32_t
@@ -826,7 +845,8 @@ static const struct {
   { "memfd_exec", do_memfd_exec }, { "ptrace", do_ptrace },
   { "kill", do_kill }, { "call", do_call }, { "limits", do_limits },
   { "namespace", do_namespace }, { "environment", do_environment },
-  { "files", do_files }, { "garbage", do_garbage },
+  { "files", do_files }, { "file", do_file },
+  { "garbage", do_garbage },
   { "oversized", do_oversized }, { "fd_storm", do_fd_storm },
   { "close_fds", do_close_fds }, { "close_output", do_close_output },
   { "stop_all", do_stop_all },

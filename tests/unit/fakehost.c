@@ -191,6 +191,14 @@ fake_connect (struct coffer_call *call, const char *target)
 }
 
 static int32_t
+fake_file (struct coffer_call *call, const char *name)
+{
+  (void) call;
+  (void) name;
+  return -COFFER_NOT_FOUND;
+}
+
+static int32_t
 fake_opened (struct coffer_call *call, void *self)
 {
   host_of (call)->self = self;
@@ -205,6 +213,7 @@ static const struct coffer_host host_table = {
   .progress = fake_progress,
   .connect = fake_connect,
   .opened = fake_opened,
+  .file = fake_file,
 };
 
 static void

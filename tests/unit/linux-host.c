@@ -155,9 +155,31 @@ test_opened (struct coffer_call *call, void *self)
   return COFFER_OK;
 }
 
+static int
+build_open (const char *name)
+{
+  const char *build = getenv ("COFFER_BUILD");
+  char path[4096];
+  int fd;
+
+  snprintf (path, sizeof path, "%s/plugins/linux/%s", build ? build : ".",
+            name);
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    fail_msg ("%s: %s", path, strerror (errno));
+  return fd;
+}
+
+static int32_t
+test_file (struct coffer_call *call, const char *name)
+{
+  (void) call;
+  return build_open (name);
+}
+
 static const struct coffer_host host_table = {
   sizeof host_table, 0, test_emit, test_fail, test_log, test_progress,
-  test_connect, test_opened
+  test_connect, test_opened, test_file
 };
 
 /* A ring, so that calls of several threads do not share one. */
@@ -178,21 +200,6 @@ host_call (struct linux_host *host, int64_t timeout_ms)
   host->error[0] = host->facts[0] = host->infos[0] = '\0';
   host->files[0] = host->metrics[0] = '\0';
   return &call->call;
-}
-
-static int
-build_open (const char *name)
-{
-  const char *build = getenv ("COFFER_BUILD");
-  char path[4096];
-  int fd;
-
-  snprintf (path, sizeof path, "%s/plugins/linux/%s", build ? build : ".",
-            name);
-  fd = open (path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    fail_msg ("%s: %s", path, strerror (errno));
-  return fd;
 }
 
 void

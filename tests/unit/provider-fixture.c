@@ -70,7 +70,15 @@ make_helpers (const struct fixture_spec *spec, const char *dir)
     free (text);
     text = more;
   }
-  if (spec->helpers == 0)
+  if (spec->late) {
+    auto_free char *path = text_printf ("%s/late.txt", dir);
+    write_file (path, VECTOR_BODY, strlen (VECTOR_BODY));
+    more = text_printf ("%s  - {name: late.txt, sha256: \"%s\", late: true}\n",
+                        text, sha256);
+    free (text);
+    text = more;
+  }
+  if (spec->helpers == 0 && !spec->late)
     *text = '\0';
   return text;
 }

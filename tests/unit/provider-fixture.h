@@ -23,6 +23,7 @@ struct fixture_spec {
   const char *operator_yaml;    /* providers.d/ID.yaml, or NULL */
   int local;                    /* installed by the user, not shipped */
   int helpers;                  /* so many files with VECTOR_BODY */
+  int late;                     /* and one more, late.txt, that is late */
   const char *libexec;          /* below the build; NULL: the real worker's */
 };
 

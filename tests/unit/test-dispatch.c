@@ -642,6 +642,33 @@ helpers_and_folders_reach_open (void **state)
   }
 }
 
+static void
+late_files_are_read_when_the_module_asks (void **state)
+{
+  enum provider_mode mode;
+  int fd;
+
+  (void) state;
+  for (mode = PROVIDER_WORKER; mode <= PROVIDER_IN_PROCESS; mode++) {
+    struct fixture *fixture = fixture_new (&(struct fixture_spec){
+      .module = "hostile", .helpers = 1, .late = 1 });
+    struct heard heard = { .facts = 0 };
+
+    assert_int_equal (fixture_open (fixture, mode, NULL), 0);
+    assert_int_equal (fixture_say (fixture, "files", 5000, -1, &heard, NULL),
+                      0);
+    assert_string_equal (heard.value, "1 helper-0.txt " VECTOR_BODY);
+    fixture_assert_done (fixture, "file:late.txt", VECTOR_BODY);
+    fixture_assert_refused (fixture, "file:helper-0.txt", "code 5");
+    fixture_assert_refused (fixture, "file:../late.txt", "code 5");
+    fd = openat (fixture->entry->dir_fd, "late.txt", O_WRONLY | O_CLOEXEC);
+    assert_int_equal (write (fd, "x", 1), 1);
+    close (fd);
+    fixture_assert_refused (fixture, "file:late.txt", "code 4");
+    fixture_free (fixture);
+  }
+}
+
 /* ---- the loader ----------------------------------------------------------- */
 
 static int
@@ -799,6 +826,7 @@ main (void)
     cmocka_unit_test (arguments_are_checked_before_the_module_sees_them),
     cmocka_unit_test (a_deadline_that_has_passed_calls_nothing),
     cmocka_unit_test (helpers_and_folders_reach_open),
+    cmocka_unit_test (late_files_are_read_when_the_module_asks),
     cmocka_unit_test (a_second_module_is_not_taken_for_the_first),
     cmocka_unit_test (note_and_manifest_must_agree),
     cmocka_unit_test (threads_call_at_once),

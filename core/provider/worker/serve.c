@@ -229,27 +229,39 @@ host_progress (struct coffer_call *call, uint64_t done, uint64_t total,
                                      what ? strnlen (what, 256) : 0)), NULL);
 }
 
+/* Asks the host for a descriptor. */
 static int32_t
-host_connect (struct coffer_call *call, const char *target)
+ask_fd (struct job *job, const char *kind, const char *key, const char *value)
 {
-  struct job *job = job_of (call);
   struct server *server = job->server;
   int32_t answer;
 
-  if (!target || strnlen (target, 8192) == 8192)
+  if (!value || strnlen (value, 8192) == 8192)
     return -COFFER_INVALID;
   pthread_mutex_lock (&server->lock);
   job->answered = 0;
   pthread_mutex_unlock (&server->lock);
-  send_frame (server, json_pack ("{s:s, s:I, s:o}", "kind", "connect", "call",
-                                 (json_int_t) job->id, "target",
-                                 json_bytes (target, strlen (target))), NULL);
+  send_frame (server, json_pack ("{s:s, s:I, s:o}", "kind", kind, "call",
+                                 (json_int_t) job->id, key,
+                                 json_bytes (value, strlen (value))), NULL);
   pthread_mutex_lock (&server->lock);
   while (!job->answered)
     pthread_cond_wait (&server->changed, &server->lock);
   answer = job->answer;
   pthread_mutex_unlock (&server->lock);
   return answer;
+}
+
+static int32_t
+host_connect (struct coffer_call *call, const char *target)
+{
+  return ask_fd (job_of (call), "connect", "target", target);
+}
+
+static int32_t
+host_file (struct coffer_call *call, const char *name)
+{
+  return ask_fd (job_of (call), "file", "name", name);
 }
 
 static int32_t
@@ -262,7 +274,7 @@ host_opened (struct coffer_call *call, void *self)
 static const struct coffer_host host_table = {
   .size = sizeof host_table, .emit = host_emit, .fail = host_fail,
   .log = host_log, .progress = host_progress, .connect = host_connect,
-  .opened = host_opened
+  .opened = host_opened, .file = host_file
 };
 
 /* ---- one call ------------------------------------------------------------- */

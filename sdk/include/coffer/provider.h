@@ -153,6 +153,7 @@ struct coffer_host {
                     const char *what);
   int32_t (*connect) (struct coffer_call *call, const char *target);
   int32_t (*opened) (struct coffer_call *call, void *self);
+  int32_t (*file) (struct coffer_call *call, const char *name);
 };
 
 /* One call.  Borrowed until the operation returns. */
@@ -219,6 +220,15 @@ static inline int32_t
 coffer_connect (struct coffer_call *call, const char *target)
 {
   return call->host->connect (call, target);
+}
+
+/* A file that the manifest lists as `late`, which `open` did not get: a sealed
+ * copy of the bytes that were hashed, made now.  The descriptor (>= 0) is the
+ * module's; a negative value is minus a code. */
+static inline int32_t
+coffer_file (struct coffer_call *call, const char *name)
+{
+  return call->host->file (call, name);
 }
 
 /* `open` hands its instance to the host with this; every later operation gets
