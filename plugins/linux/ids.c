@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "init/layer.h"
 #include "linux.h"
 
 /* 0x70000000 and above: beyond what systemd, useradd and the distributions
@@ -141,6 +142,8 @@ ids_choose (const struct linux_provider *self, const char *id,
   if (map_pick ("/proc/self/uid_map", wanted, &ids->uid) == 0
       && map_pick ("/proc/self/gid_map", wanted, &ids->gid) == 0) {
     ids->privileged = 1;
+    if (!LAYER_ON (IDS))
+      ids->uid = ids->gid = 0;
     return 0;
   }
   if (root_is_mapped_away ("/proc/self/uid_map")

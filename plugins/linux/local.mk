@@ -12,6 +12,7 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/facts.c \
   %D%/ids.c \
   %D%/info.c \
+  %D%/init/layer.h \
   %D%/inside.c \
   %D%/link.c \
   %D%/linux.c \
@@ -48,6 +49,7 @@ CLEANFILES += %D%/init/filter.h
   %D%/init/confine.c \
   %D%/init/exec.c \
   %D%/init/init.h \
+  %D%/init/layer.h \
   %D%/init/lib.c \
   %D%/init/main.c \
   %D%/init/monitor.c \

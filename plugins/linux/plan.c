@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "init/layer.h"
 #include "spawn.h"
 
 #ifndef SYS_mount_setattr
@@ -236,6 +237,11 @@ plan_fill (struct making *making, struct init_plan *plan)
     plan->flags |= PLAN_ROOT_WRITABLE;
   if (making->ids.privileged)
     plan->flags |= PLAN_PRIVILEGED;
+  if (!LAYER_ON (USER)) {
+    plan->uid = making->ids.uid;
+    plan->gid = making->ids.gid;
+  }
+  LAYERS_GIVE (plan->reserved);
 }
 
 int

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "init/layer.h"
 #include "spawn.h"
 
 #ifndef CLOSE_RANGE_CLOEXEC
@@ -56,23 +57,18 @@ child_failed (struct child *child, const char *step)
   return 127;
 }
 
-/* Runs in this process's memory while the calling thread waits: system calls
- * only. */
+/* The init is started as a user who is not root there: what it needs must be
+ * ambient to survive. */
 static int
-child_main (void *data)
+child_capabilities (struct child *child)
 {
   static const int needed[]
     = { CAP_SETGID, CAP_SETUID, CAP_SETPCAP, CAP_NET_ADMIN, CAP_SYS_ADMIN,
         CAP_SYS_RESOURCE };
   struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
   struct __user_cap_data_struct caps[2];
-  static const char *const argv[] = { "coffer-init", NULL };
-  static const char *const envp[] = { NULL };
-  struct child *child = data;
   size_t i;
 
-  /* The init is started as a user who is not root there: what it needs must
-   * be ambient to survive. */
   if (syscall (SYS_capget, &header, caps) == -1)
     return child_failed (child, "capget");
   for (i = 0; i < sizeof needed / sizeof needed[0]; i++)
@@ -83,8 +79,23 @@ child_main (void *data)
     if (syscall (SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, needed[i],
                  0, 0) == -1)
       return child_failed (child, "ambient capabilities");
+  return 0;
+}
+
+/* Runs in this process's memory while the calling thread waits: system calls
+ * only. */
+static int
+child_main (void *data)
+{
+  static const char *const argv[] = { "coffer-init", NULL };
+  static const char *const envp[] = { NULL };
+  struct child *child = data;
+
+  if (LAYER_ON (USER) && child_capabilities (child) != 0)
+    return 127;
   if (syscall (SYS_dup3, child->control, 0, 0) == -1
-      || syscall (SYS_close_range, 1, ~0u, CLOSE_RANGE_CLOEXEC) == -1)
+      || (LAYER_ON (FDS)
+          && syscall (SYS_close_range, 1, ~0u, CLOSE_RANGE_CLOEXEC) == -1))
     return child_failed (child, "descriptors");
   syscall (SYS_execveat, child->init, "", argv, envp, AT_EMPTY_PATH);
   return child_failed (child, "starting coffer-init");
@@ -95,9 +106,14 @@ child_main (void *data)
 static pid_t
 child_clone (struct child *child, char *stack_top, int *pidfd, int privileged)
 {
-  const int flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | CLONE_NEWUSER
-                    | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC
-                    | CLONE_NEWUTS | CLONE_NEWCGROUP | SIGCHLD;
+  const int flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD
+                    | LAYER_FLAG (USER, CLONE_NEWUSER)
+                    | LAYER_FLAG (MOUNT, CLONE_NEWNS)
+                    | LAYER_FLAG (PID, CLONE_NEWPID)
+                    | LAYER_FLAG (NET, CLONE_NEWNET)
+                    | LAYER_FLAG (IPC, CLONE_NEWIPC)
+                    | LAYER_FLAG (UTS, CLONE_NEWUTS)
+                    | LAYER_FLAG (CGROUPNS, CLONE_NEWCGROUP);
   gid_t groups[64], *all = groups;
   int n = 0, saved;
   pid_t pid;
@@ -138,7 +154,7 @@ child_start (struct making *making, struct child *child)
   sigfillset (&all);
   pthread_sigmask (SIG_SETMASK, &all, &old);
   pid = child_clone (child, stack + stack_size, &making->pidfd,
-                     making->ids.privileged);
+                     making->ids.privileged && LAYER_ON (GROUPS));
   saved = errno;
   pthread_sigmask (SIG_SETMASK, &old, NULL);
   free (stack);
@@ -177,7 +193,7 @@ child_ids (struct making *making)
   /* The number was this child's when the folder was opened. */
   if (syscall (SYS_pidfd_send_signal, making->pidfd, 0, NULL, 0) == -1)
     return -1;
-  return ids_write (making->proc, &making->ids);
+  return LAYER_ON (USER) ? ids_write (making->proc, &making->ids) : 0;
 }
 
 static int32_t
@@ -215,7 +231,8 @@ cgroup_take (struct making *making)
   making->cgroup_why = "no limit was asked for";
   if (limits.memory_bytes == 0 && limits.pids == 0 && limits.cpu_millis == 0)
     return COFFER_OK;
-  if (making->folder < 0 || cgroup_usable (&making->cgroup_why) == 0)
+  if (making->folder < 0 || !LAYER_ON (CGROUP)
+      || cgroup_usable (&making->cgroup_why) == 0)
     return COFFER_OK;
   bits = cgroup_make (making->folder, making->id, making->pid, &limits);
   if (bits < 0)
@@ -448,6 +465,7 @@ linux_sandbox_create (struct coffer_call *call, void *data,
   int32_t code;
 
   (void) opts;
+  LAYERS_READ ();
   if (!sandbox_id_valid (sandbox))
     return coffer_fail (call, COFFER_INVALID,
                         "sandbox: letters, digits, '-', '_' and '.', at most "

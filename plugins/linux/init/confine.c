@@ -307,6 +307,15 @@ filter_install (const char *step, const struct sock_filter *program, size_t n)
   must (step, SYS (seccomp, 1 /* filter */, 0, &filter));
 }
 
+static void
+filters_install (void)
+{
+  filter_install ("seccomp", filter_allow,
+                  sizeof filter_allow / sizeof filter_allow[0]);
+  filter_install ("seccomp", filter_refuse,
+                  sizeof filter_refuse / sizeof filter_refuse[0]);
+}
+
 /* ---- reading back ------------------------------------------------------- */
 
 void
@@ -464,19 +473,26 @@ facts_root (const struct plan *plan, struct facts *facts)
 void
 confine_all (const struct plan *plan, struct facts *facts)
 {
-  int abi;
+  int abi = 0;
 
-  limits_set (plan);
-  capabilities_drop ();
-  must ("no_new_privs", SYS (prctl, PR_SET_NO_NEW_PRIVS_, 1, 0, 0, 0));
-  abi = landlock_enter (plan);
-  filter_install ("seccomp", filter_allow,
-                  sizeof filter_allow / sizeof filter_allow[0]);
-  filter_install ("seccomp", filter_refuse,
-                  sizeof filter_refuse / sizeof filter_refuse[0]);
-  facts_privileges (facts);
-  facts_landlock (facts, abi);
-  facts_root (plan, facts);
+  if (LAYER_ON (RLIMITS))
+    limits_set (plan);
+  if (LAYER_ON (CAPS) && LAYER_ON (NNP))
+    capabilities_drop ();
+  if (LAYER_ON (NNP))
+    must ("no_new_privs", SYS (prctl, PR_SET_NO_NEW_PRIVS_, 1, 0, 0, 0));
+  if (LAYER_ON (LANDLOCK))
+    abi = landlock_enter (plan);
+  if (LAYER_ON (SECCOMP))
+    filters_install ();
+  /* A test's: without no_new_privs the two above take a capability. */
+  if (LAYER_ON (CAPS) && !LAYER_ON (NNP))
+    capabilities_drop ();
+  if (LAYERS_WHOLE) {
+    facts_privileges (facts);
+    facts_landlock (facts, abi);
+    facts_root (plan, facts);
+  }
   fd_close (landlock_probe);
   fd_close (host_pts);
 }

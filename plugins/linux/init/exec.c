@@ -87,7 +87,7 @@ child_main (void *data)
   int i;
 
   /* A group of its own is what signals are sent to. */
-  r = SYS (setsid);
+  r = LAYER_ON (SESSION) ? SYS (setsid) : 0;
   if (r < 0)
     return child_failed (start, STEP_TERMINAL, r);
   for (i = 0; i < 3; i++) {
@@ -95,7 +95,7 @@ child_main (void *data)
     if (r < 0)
       return child_failed (start, STEP_STREAMS, r);
   }
-  r = SYS (close_range, 3, ~0u, 0);
+  r = LAYER_ON (EXEC_FDS) ? SYS (close_range, 3, ~0u, 0) : 0;
   if (r < 0)
     return child_failed (start, STEP_STREAMS, r);
   if (start->tty) {
@@ -421,9 +421,9 @@ exec_reap (void)
   }
   /* Whoever is left is a child of this process or below one: where there is no
    * child there is nobody, and the kernel need not look for whom to kill. */
-  if (draining && pid != -ECHILD_)
+  if (draining && pid != -ECHILD_ && LAYER_ON (PID))
     SYS (kill, -1, SIGKILL_);
-  if (draining && pid == -ECHILD_) {
+  if (draining && (pid == -ECHILD_ || !LAYER_ON (PID))) {
     draining = 0;
     commands[0].exit.cpu_us = reaped_us;
     command_end (&commands[0]);
@@ -555,7 +555,7 @@ command_sweep (struct command *command)
   int status;
   long pid;
 
-  SYS (kill, -1, SIGKILL_);
+  SYS (kill, LAYER_ON (PID) ? -1 : command->monitor, SIGKILL_);
   while ((pid = SYS (wait4, -1, &status, WNOHANG_ | WALL_, &usage))
          != -ECHILD_) {
     if (pid > 0) {
@@ -578,7 +578,7 @@ command_overdue (struct command *command)
   command->exit.flags |= EXIT_TIMED_OUT;
   if (single_mode) {
     command->deadline_ns = 0;
-    SYS (kill, -1, SIGKILL_);
+    SYS (kill, LAYER_ON (PID) ? -1 : command->pid, SIGKILL_);
     return;
   }
   if (!command_alone (command) || command_sweep (command) == -1)

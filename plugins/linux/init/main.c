@@ -118,6 +118,7 @@ plan_read (struct packet *packet, struct plan *plan)
            > (const char *) packet->header + packet->size)
     setup_fail ("plan", -EPROTO_);
   plan_serial = packet->header->serial;
+  LAYERS_TAKE (plan->body.reserved);
   if ((plan->body.flags & PLAN_LIFELINE) && next < packet->n_fds)
     plan->lifeline = packet->fds[next++];
   if ((plan->body.flags & PLAN_LISTENER) && next < packet->n_fds)
@@ -154,7 +155,7 @@ sandbox_make (struct packet *packet)
   plan_read (packet, &plan);
   durable = (plan.body.flags & PLAN_DURABLE) != 0;
   single_mode = (plan.body.flags & PLAN_SINGLE) != 0;
-  lifeline_fd = plan.lifeline;
+  lifeline_fd = LAYER_ON (LIFELINE) ? plan.lifeline : -1;
   listener_fd = plan.listener;
   signals_prepare ();
   setup_all (&plan);
@@ -186,7 +187,7 @@ connection_close (struct connection *connection)
   connection->fd = -1;
   if (was_control) {
     control_fd = -1;
-    if (!durable)
+    if (!durable && LAYER_ON (LIFELINE))
       init_exit_now (0);
   }
 }
@@ -637,7 +638,7 @@ init_main (void)
   size_t i;
 
   /* It ends by killing all that it sees: only where that is its own. */
-  if (SYS (getpid) != 1)
+  if (LAYERS_WHOLE && SYS (getpid) != 1)
     init_exit_now (2);
   for (i = 0; i < CONNECTIONS_MAX; i++)
     connections[i].fd = -1;

@@ -75,7 +75,8 @@ same_device (const struct statx_ *a, const struct statx_ *b)
 static void
 attributes_set (const char *step, int mount, uint64_t flags, int recursive)
 {
-  struct attributes attributes = { .set = flags, .propagation = MS_PRIVATE_ };
+  struct attributes attributes = { .set = LAYER_ATTRIBUTES (flags),
+                                   .propagation = MS_PRIVATE_ };
 
   must (step,
         SYS (mount_setattr, mount, "",
@@ -210,8 +211,9 @@ data_make (const struct plan *plan)
 {
   static const char *const where[] = { "workspace", "tmp", "dev/shm" };
   static const char *const parts[] = { "tmp/w", "tmp/t", "tmp/s" };
-  int data = tmpfs_new ("data: tmpfs", plan->body.disk_bytes,
-                        plan->body.inodes);
+  int data = tmpfs_new ("data: tmpfs",
+                        LAYER_ON (DISK) ? plan->body.disk_bytes : 0,
+                        LAYER_ON (DISK) ? plan->body.inodes : 0);
   int trees[3], i;
 
   stat_fd ("data: stat", data, &data_stat);
@@ -324,11 +326,17 @@ proc_make (void)
   int mount, tree;
   size_t i;
 
-  mount = filesystem_new ("proc: mount", "proc", none,
-                          ATTR_NOSUID_ | ATTR_NODEV_ | ATTR_NOEXEC_);
+  if (LAYER_ON (PID))
+    mount = filesystem_new ("proc: mount", "proc", none,
+                            ATTR_NOSUID_ | ATTR_NODEV_ | ATTR_NOEXEC_);
+  else
+    mount = (int) must ("proc: mount", tree_clone (AT_FDCWD_, "/proc", 0));
   mount_attach ("proc: attach", mount, root, "proc");
   fd_close (mount);
-  counts_limit ();
+  if (LAYER_ON (USERNS) && LAYER_ON (USER))
+    counts_limit ();
+  if (!LAYER_ON (MASKS))
+    return;
   for (i = 0; i < sizeof read_only / sizeof read_only[0]; i++) {
     tree = tree_clone (root, read_only[i], 0);
     if (tree == -ENOENT_)
@@ -609,7 +617,8 @@ root_enter (const struct plan *plan)
 
   must ("root: enter", SYS (fchdir, root));
   must ("root: pivot", SYS (pivot_root, ".", "."));
-  must ("root: detach the old one", SYS (umount2, ".", MNT_DETACH_));
+  if (LAYER_ON (DETACH))
+    must ("root: detach the old one", SYS (umount2, ".", MNT_DETACH_));
   must ("root: chdir", SYS (chdir, "/"));
   confine_prepare (plan);
   if (!(plan->body.flags & PLAN_ROOT_WRITABLE))
@@ -619,20 +628,14 @@ root_enter (const struct plan *plan)
   fd_close (root);
 }
 
-void
-setup_all (const struct plan *plan)
+static void
+world_make (const struct plan *plan)
 {
   static const char *const folders[]
     = { "proc", "dev", "dev/pts", "dev/shm", "tmp", "workspace", "run", "var",
         "home", "opt" };
   size_t i;
 
-  SYS (umask, 0);
-  ids_take (plan);
-  must ("prctl dumpable", SYS (prctl, 4, 0, 0, 0, 0));
-  must ("hostname", SYS (sethostname, plan->hostname,
-                         strlen (plan->hostname)));
-  loopback_up ();
   root_make (plan);
   for (i = 0; i < sizeof folders / sizeof folders[0]; i++)
     dir_make (folders[i], 0755);
@@ -644,5 +647,23 @@ setup_all (const struct plan *plan)
   etc_make ();
   mounts_show (plan);
   root_enter (plan);
+}
+
+void
+setup_all (const struct plan *plan)
+{
+  SYS (umask, 0);
+  if (LAYER_ON (USER))
+    ids_take (plan);
+  if (LAYER_ON (DUMPABLE))
+    must ("prctl dumpable", SYS (prctl, 4, 0, 0, 0, 0));
+  if (LAYER_ON (UTS))
+    must ("hostname", SYS (sethostname, plan->hostname,
+                           strlen (plan->hostname)));
+  if (LAYER_ON (NET))
+    loopback_up ();
+  if (LAYER_ON (MOUNT))
+    world_make (plan);
+  LAYERS_IDS (plan);
   SYS (umask, 022);
 }

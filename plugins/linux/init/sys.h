@@ -11,6 +11,8 @@
 #include <asm/unistd.h>
 #include <linux/types.h>
 
+#include "layer.h"
+
 #if defined __x86_64__
 
 static inline long
@@ -115,8 +117,8 @@ sys_clone_run (unsigned long flags, void *stack, int (*function) (void *),
 
 #define SYS(name, ...) SYS_ (name, ##__VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define SYS_(name, a, b, c, d, e, f, ...)                                     \
-  sys6 (__NR_##name, (long) (a), (long) (b), (long) (c), (long) (d),          \
-        (long) (e), (long) (f))
+  LAYER_CALL (__NR_##name, (long) (a), (long) (b), (long) (c), (long) (d),    \
+              (long) (e), (long) (f))
 
 /* Newer than the oldest headers that coffer is built with. */
 #ifndef __NR_mount_setattr
