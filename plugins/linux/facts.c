@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "init/layer.h"
+#include "layer.h"
 #include "spawn.h"
 
 static int32_t

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "init/layer.h"
+#include "layer.h"
 #include "linux.h"
 
 /* 0x70000000 and above: beyond what systemd, useradd and the distributions

@@ -12,8 +12,8 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/facts.c \
   %D%/ids.c \
   %D%/info.c \
-  %D%/init/layer.h \
   %D%/inside.c \
+  %D%/layer.h \
   %D%/link.c \
   %D%/linux.c \
   %D%/linux.h \
@@ -49,13 +49,13 @@ CLEANFILES += %D%/init/filter.h
   %D%/init/confine.c \
   %D%/init/exec.c \
   %D%/init/init.h \
-  %D%/init/layer.h \
   %D%/init/lib.c \
   %D%/init/main.c \
   %D%/init/monitor.c \
   %D%/init/request.c \
   %D%/init/setup.c \
   %D%/init/sys.h \
+  %D%/layer.h \
   %D%/protocol.h
 nodist_%C%_coffer_init_SOURCES = %D%/init/filter.h
 %C%_coffer_init_CPPFLAGS = -I$(top_builddir)/%D%/init

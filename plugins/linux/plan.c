@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "init/layer.h"
+#include "layer.h"
 #include "spawn.h"
 
 #ifndef SYS_mount_setattr

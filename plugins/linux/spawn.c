@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "init/layer.h"
+#include "layer.h"
 #include "spawn.h"
 
 #ifndef CLOSE_RANGE_CLOEXEC

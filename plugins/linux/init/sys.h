@@ -11,7 +11,7 @@
 #include <asm/unistd.h>
 #include <linux/types.h>
 
-#include "layer.h"
+#include "../layer.h"
 
 #if defined __x86_64__
 
