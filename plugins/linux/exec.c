@@ -275,7 +275,8 @@ failure_text (const struct init_exit *exit, char *out, size_t size)
         "its streams could not be set up",
         "its terminal could not be taken",
         "its working folder could not be entered",
-        "the program could not be run" };
+        "the program could not be run",
+        "its filter could not be put on it" };
   uint32_t step = exit->failure_step;
 
   if (exit->flags & EXIT_LEFT)

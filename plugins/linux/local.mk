@@ -30,7 +30,11 @@ noinst_PROGRAMS += %D%/filter-gen
 
 # The filter is made of its table here, so that nothing compiles one at run
 # time.  filter-gen runs on the machine that builds.
-%C%_filter_gen_SOURCES = %D%/filter-gen.c %D%/filter-table.h
+%C%_filter_gen_SOURCES = \
+  %D%/filter-gen.c \
+  %D%/filter-pack.c \
+  %D%/filter-pack.h \
+  %D%/filter-table.h
 %C%_filter_gen_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 %C%_filter_gen_CFLAGS = $(HOST_CC_FLAGS)
 %C%_filter_gen_LDFLAGS = $(HOST_LINK_FLAGS)
@@ -48,6 +52,7 @@ CLEANFILES += %D%/init/filter.h
 %C%_coffer_init_SOURCES = \
   %D%/init/confine.c \
   %D%/init/exec.c \
+  %D%/init/filter.c \
   %D%/init/init.h \
   %D%/init/lib.c \
   %D%/init/main.c \
@@ -65,4 +70,4 @@ nodist_%C%_coffer_init_SOURCES = %D%/init/filter.h
 %C%_coffer_init_LDFLAGS = -static -nostdlib -nostartfiles \
   -Wl,-z,noexecstack -Wl,--build-id=none -Wl,-s
 %C%_coffer_init_LDADD =
-%D%/init/coffer_init-confine.$(OBJEXT): %D%/init/filter.h
+%D%/init/coffer_init-filter.$(OBJEXT): %D%/init/filter.h

@@ -45,9 +45,10 @@ spec_refuse (struct coffer_call *call, const struct coffer_sandbox_spec *spec)
   if (strv_given (spec->allow) || strv_given (spec->ports))
     return coffer_fail (call, COFFER_UNSUPPORTED,
                         "allow and ports: there is no network");
-  if (spec->filter != NULL && strcmp (spec->filter, "general") != 0)
-    return fail_with (call, COFFER_UNSUPPORTED,
-                      "filter: only general, not %.32s", spec->filter);
+  if (spec->filter != NULL && strcmp (spec->filter, "general") != 0
+      && strcmp (spec->filter, "strict") != 0)
+    return fail_with (call, COFFER_INVALID,
+                      "filter: general or strict, not %.32s", spec->filter);
   if (spec->user != NULL && strcmp (spec->user, "user") != 0
       && strcmp (spec->user, "1000") != 0)
     return coffer_fail (call, COFFER_UNSUPPORTED,
@@ -235,6 +236,8 @@ plan_fill (struct making *making, struct init_plan *plan)
     plan->flags |= PLAN_DURABLE;
   if (spec->root_writable)
     plan->flags |= PLAN_ROOT_WRITABLE;
+  if (spec->filter != NULL && strcmp (spec->filter, "strict") == 0)
+    plan->flags |= PLAN_STRICT;
   if (making->ids.privileged)
     plan->flags |= PLAN_PRIVILEGED;
   if (!LAYER_ON (USER)) {

@@ -81,7 +81,8 @@ enum init_plan_flag {
   PLAN_LIFELINE = 8,            /* descriptor: ends when it does */
   PLAN_LISTENER = 16,           /* descriptor: a bound socket, to listen on */
   PLAN_PRIVILEGED = 32,         /* the maker is root: take the mapped ids */
-  PLAN_CGROUP = 64              /* limits are a cgroup's, not rlimits */
+  PLAN_CGROUP = 64,             /* limits are a cgroup's, not rlimits */
+  PLAN_STRICT = 128             /* commands get the strict filter as well */
 };
 
 /* Followed by `mounts` times init_mount and then by the strings: at offsets,
@@ -195,7 +196,8 @@ struct init_exit {
 };
 
 enum init_exec_step {
-  STEP_NONE, STEP_FORK, STEP_STREAMS, STEP_TERMINAL, STEP_CWD, STEP_PROGRAM
+  STEP_NONE, STEP_FORK, STEP_STREAMS, STEP_TERMINAL, STEP_CWD, STEP_PROGRAM,
+  STEP_FILTER
 };
 
 struct init_state {

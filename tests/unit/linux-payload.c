@@ -462,6 +462,66 @@ try_counts (const char *none)
   printf ("ptys %d inotify %d signals %d\n", ptys, instances, signals);
 }
 
+/* "NUMBER ERRNO,…": each call, without arguments, must fail so. */
+static void
+try_calls (const char *list)
+{
+  char what[32], *end;
+  long number;
+  int expected;
+
+  for (;; list = end + 1) {
+    number = strtol (list, &end, 10);
+    expected = (int) strtol (end, &end, 10);
+    snprintf (what, sizeof what, "call %ld", number);
+    refused (what, syscall (number, 0, 0, 0, 0, 0, 0), expected);
+    if (*end != ',')
+      return;
+  }
+}
+
+/* What the guarded interpreter's filter leaves to native code. */
+static void
+try_strict (void)
+{
+  static const char *const argv[] = { "true", NULL }, *const envp[] = { NULL };
+  int fd, pair[2];
+
+  REFUSED (EPERM, syscall (SYS_execve, "/bin/true", argv, envp, 0, 0, 0));
+  REFUSED (EPERM, syscall (SYS_execve, "/bin/true", argv, envp, 0, 0,
+                           0x5eedc0de0ddba11cUL));
+  REFUSED (EPERM, syscall (SYS_execve, "/bin/true", argv, envp, -1, -1, -1));
+  REFUSED (EPERM, syscall (SYS_execveat, -100, "/bin/true", argv, envp, 0));
+  REFUSED (EPERM, syscall (SYS_clone, SIGCHLD, 0, 0, 0, 0));
+  REFUSED (EPERM, syscall (SYS_clone, SIGCHLD | CLONE_VM | CLONE_VFORK, 0, 0,
+                           0, 0));
+  REFUSED (EPERM, syscall (SYS_clone, CLONE_NEWUSER | CLONE_VM | CLONE_THREAD
+                                        | CLONE_SIGHAND, 0, 0, 0, 0));
+  REFUSED (ENOSYS, syscall (SYS_clone3, NULL, 0));
+#ifdef SYS_fork
+  REFUSED (EPERM, syscall (SYS_fork));
+  REFUSED (EPERM, syscall (SYS_vfork));
+#endif
+  REFUSED (EPERM, socket (AF_UNIX, SOCK_STREAM, 0));
+  REFUSED (EPERM, socketpair (AF_UNIX, SOCK_STREAM, 0, pair));
+  REFUSED (EPERM, pipe (pair));
+  REFUSED (EPERM, kill (getpid (), 0));
+  REFUSED (EPERM, mkdir ("/tmp/folder", 0700));
+  REFUSED (EPERM, unlink ("/tmp/none"));
+  REFUSED (EPERM, syscall (SYS_fchmodat, -100, "/tmp/none", 0600));
+  REFUSED (EPERM, syscall (SYS_memfd_create, "x", 0));
+  REFUSED (EPERM, prctl (PR_SET_DUMPABLE, 0, 0, 0, 0));
+  REFUSED (EPERM, ioctl (0, TIOCSTI, "x"));
+  REFUSED (EPERM, syscall (SYS_ioctl, 0, TIOCGWINSZ | high, pair));
+  REFUSED (EPERM, open ("/tmp/set", O_CREAT | O_RDWR, 04755));
+  fd = open ("/tmp/plain", O_CREAT | O_RDWR, 0600);
+  ALLOWED (fd);
+  ALLOWED (write (fd, "x", 1));
+  ALLOWED (fcntl (fd, F_GETFL));
+  REFUSED (EPERM, fcntl (fd, F_SETLEASE, F_RDLCK));
+  REFUSED (EPERM, fcntl (fd, F_DUPFD, 3));
+}
+
 static const struct {
   const char *name;
   void (*alone) (void);
@@ -478,6 +538,8 @@ static const struct {
   { "system", try_system, NULL },
   { "descriptors", try_descriptors, NULL },
   { "foreign", try_foreign, NULL },
+  { "strict", try_strict, NULL },
+  { "calls", NULL, try_calls },
   { "network", NULL, try_network },
   { "read", NULL, try_read },
   { "memory", NULL, try_memory },

@@ -6,7 +6,8 @@ LINUX_UNIT_CPP_FLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE \
 LINUX_UNIT_LIBS = sdk/lib/libcoffer-provider.a $(CMOCKA_LIBS) -ldl -lpthread
 LINUX_UNIT_HOST = %D%/linux-host.c %D%/linux-host.h %D%/harness.h
 
-UNIT_TESTS += %D%/test-linux-attack %D%/test-linux-confined \
+UNIT_TESTS += %D%/test-linux-attack %D%/test-linux-calls \
+  %D%/test-linux-confined \
   %D%/test-linux-filter %D%/test-linux-life
 
 # What runs inside: no sanitizer, which could not work there.
@@ -23,6 +24,12 @@ check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
 %C%_test_linux_attack_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_attack_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_attack_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_test_linux_calls_SOURCES = %D%/test-linux-calls.c $(LINUX_UNIT_HOST)
+%C%_test_linux_calls_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS) $(SECCOMP_CFLAGS)
+%C%_test_linux_calls_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_calls_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_calls_LDADD = $(LINUX_UNIT_LIBS) $(SECCOMP_LIBS)
 
 %C%_test_linux_confined_SOURCES = %D%/test-linux-confined.c $(LINUX_UNIT_HOST)
 %C%_test_linux_confined_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)

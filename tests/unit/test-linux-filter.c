@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compiled filter against its table: both programs of profile `general`
- * run in a simulator, over every number and the arguments that the rows talk
- * about, with and without bits that the kernel does not look at. */
+/* The compiled filters against their table: the programs of `general` and of
+ * `strict` run in a simulator, over every number and the arguments that the
+ * rows talk about, with and without bits that the kernel does not look at. */
 
 #include "harness.h"
 
@@ -52,6 +52,9 @@ program_run (const struct sock_filter *program, size_t n,
     case BPF_JMP | BPF_JGT | BPF_K:
       pc += a > i->k ? i->jt : i->jf;
       break;
+    case BPF_JMP | BPF_JSET | BPF_K:
+      pc += a & i->k ? i->jt : i->jf;
+      break;
     case BPF_JMP | BPF_JGE | BPF_K:
       pc += a >= i->k ? i->jt : i->jf;
       break;
@@ -65,28 +68,24 @@ program_run (const struct sock_filter *program, size_t n,
   return 0;
 }
 
-/* Both, as the kernel joins them: the stricter action, of two errnos that of
- * the program installed last. */
+static int strict;              /* which profile a test is about */
+
 static uint32_t
-filter_run (uint32_t arch, int nr, const uint64_t args[6])
+filter_run (uint32_t arch, uint32_t nr, const uint64_t args[6])
 {
-  struct seccomp_data data = { .nr = nr, .arch = arch };
-  uint32_t allow, refuse;
+  struct seccomp_data data = { .nr = (int) nr, .arch = arch };
 
   memcpy (data.args, args, sizeof data.args);
-  allow = program_run (filter_allow, LENGTH (filter_allow), &data);
-  refuse = program_run (filter_refuse, LENGTH (filter_refuse), &data);
-  if ((int32_t) (refuse & SECCOMP_RET_ACTION_FULL)
-        <= (int32_t) (allow & SECCOMP_RET_ACTION_FULL))
-    return refuse;
-  return allow;
+  return strict
+    ? program_run (filter_strict, LENGTH (filter_strict), &data)
+    : program_run (filter_general, LENGTH (filter_general), &data);
 }
 
 /* ---- the table, read by itself ------------------------------------------ */
 
 struct row {
   const char *name;
-  char action;
+  char action[2];
   int number;
 };
 
@@ -94,14 +93,17 @@ static const struct row rows[] = {
 #define A 'A'
 #define C 'C'
 #define E 'E'
+#define F 'F'
 #define N 'N'
 #define K 'K'
-#define X(name, general, strict, number) { #name, general, number },
+#define X(name, general, strict, number) \
+  { #name, { general, strict }, number },
   FILTER_CALLS (X)
 #undef X
 #undef A
 #undef C
 #undef E
+#undef F
 #undef N
 #undef K
 };
@@ -117,12 +119,18 @@ struct rule {
   struct compare compares[3];
 };
 
-static const struct rule allows[] = {
 #define Y(name, a0, m0, v0, a1, m1, v1, a2, m2, v2)                           \
   { #name, 0, { { a0, m0, v0 }, { a1, m1, v1 }, { a2, m2, v2 } } },
-  FILTER_ALLOW (Y)
+static const struct rule allows_general[] = { FILTER_ALLOW_GENERAL (Y) };
+static const struct rule allows_strict[] = { FILTER_ALLOW_STRICT (Y) };
 #undef Y
-};
+
+static const struct rule *
+allows (size_t *n)
+{
+  *n = strict ? LENGTH (allows_strict) : LENGTH (allows_general);
+  return strict ? allows_strict : allows_general;
+}
 
 static const struct rule refusals[] = {
 #define Z(name, error, a0, m0, v0, a1, m1, v1)                                \
@@ -140,7 +148,7 @@ number_of (const char *name, int number)
 }
 
 static const struct row *
-row_of (int nr)
+row_of (uint32_t nr)
 {
   static const struct row *by_number[1024];
   static int filled;
@@ -156,7 +164,7 @@ row_of (int nr)
     }
   }
   filled = 1;
-  return nr >= 0 && nr < 1024 ? by_number[nr] : NULL;
+  return nr < 1024 ? by_number[nr] : NULL;
 }
 
 static int
@@ -178,50 +186,48 @@ rule_matches (const struct rule *rule, const char *name,
 }
 
 static uint32_t
-family_answer (const char *name, uint64_t family)
-{
-  if (strcmp (name, "socket") != 0 && strcmp (name, "socketpair") != 0)
-    return 0;
-  if (family > FILTER_FAMILY_MAX
-      || !FILTER_FAMILY_KNOWN (family & 0xffffffff))
-    return SECCOMP_RET_ERRNO | EAFNOSUPPORT;
-  return 0;
-}
-
-static uint32_t
-table_answer (int nr, const uint64_t args[6])
+table_answer (uint32_t nr, const uint64_t args[6])
 {
   const struct row *row = row_of (nr);
-  uint32_t answer;
-  size_t i;
+  const struct rule *only;
+  size_t i, n;
 
-  if (row == NULL || row->action == 'N')
+#if defined __x86_64__
+  if (nr >= 0x40000000 && nr != UINT32_MAX)
+    return SECCOMP_RET_KILL_PROCESS;
+#endif
+  switch (row == NULL ? 'N' : row->action[strict]) {
+  case 'N':
     return SECCOMP_RET_ERRNO | ENOSYS;
-  if (row->action == 'E')
+  case 'E':
     return SECCOMP_RET_ERRNO | EPERM;
-  answer = family_answer (row->name, args[0]);
-  if (answer != 0)
-    return answer;
-  for (i = 0; i < LENGTH (refusals); i++)
-    if (rule_matches (&refusals[i], row->name, args))
-      return SECCOMP_RET_ERRNO | (uint32_t) refusals[i].error;
-  if (row->action == 'A')
+  case 'K':
+    return SECCOMP_RET_KILL_PROCESS;
+  case 'A':
+    for (i = 0; i < LENGTH (refusals); i++)
+      if (rule_matches (&refusals[i], row->name, args))
+        return SECCOMP_RET_ERRNO | (uint32_t) refusals[i].error;
     return SECCOMP_RET_ALLOW;
-  for (i = 0; i < LENGTH (allows); i++)
-    if (rule_matches (&allows[i], row->name, args))
-      return SECCOMP_RET_ALLOW;
-  return SECCOMP_RET_ERRNO | ENOSYS;
+  default:
+    only = allows (&n);
+    for (i = 0; i < n; i++)
+      if (rule_matches (&only[i], row->name, args))
+        return SECCOMP_RET_ALLOW;
+    return SECCOMP_RET_ERRNO
+           | (uint32_t) (row->action[strict] == 'F' ? EAFNOSUPPORT : EPERM);
+  }
 }
 
 static void
-check (int nr, const uint64_t args[6])
+check (uint32_t nr, const uint64_t args[6])
 {
   uint32_t have = filter_run (ARCH, nr, args), want = table_answer (nr, args);
   const struct row *row = row_of (nr);
 
   if (have != want)
-    fail_msg ("%s (%d) %llx %llx %llx %llx: %x instead of %x",
-              row ? row->name : "?", nr, (unsigned long long) args[0],
+    fail_msg ("%s: %s (%u) %llx %llx %llx %llx: %x instead of %x",
+              strict ? "strict" : "general", row ? row->name : "?", nr,
+              (unsigned long long) args[0],
               (unsigned long long) args[1], (unsigned long long) args[2],
               (unsigned long long) args[3], have, want);
 }
@@ -231,17 +237,31 @@ check (int nr, const uint64_t args[6])
 static void
 every_number (void **state)
 {
+  static const uint32_t far[]
+    = { 0x3fffffff, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff };
   const uint64_t none[6] = { 0 };
-  uint64_t all[6];
-  int nr;
+  uint64_t all[6], low[6], high[6];
+  uint32_t nr;
+  size_t i;
 
   (void) state;
-  memset (all, 0xff, sizeof all);
-  for (nr = 0; nr < 1024; nr++) {
-    check (nr, none);
-    check (nr, all);
+  for (i = 0; i < 6; i++) {
+    all[i] = UINT64_MAX;
+    low[i] = UINT32_MAX;
+    high[i] = UINT64_MAX << 32;
   }
-  check (0x3fffffff, none);
+  for (strict = 0; strict < 2; strict++) {
+    for (nr = 0; nr < 2048; nr++) {
+      check (nr, none);
+      check (nr, all);
+      check (nr, low);
+      check (nr, high);
+      check (0x40000000 | nr, none);
+      check (0x40000000 | nr, all);
+    }
+    for (i = 0; i < LENGTH (far); i++)
+      check (far[i], none);
+  }
 }
 
 /* Every rule with arguments that it names, then with each of its conditions
@@ -260,25 +280,29 @@ rule_check (const struct rule *rule)
   for (i = 0; i < 3; i++)
     if (rule->compares[i].arg >= 0)
       args[rule->compares[i].arg] = rule->compares[i].value;
-  check (nr, args);
-  for (i = 0; i < 4; i++)
+  check ((uint32_t) nr, args);
+  for (i = 0; i < 6; i++)
     for (bit = 0; bit < 64; bit++) {
       memcpy (changed, args, sizeof changed);
       changed[i] ^= UINT64_C (1) << bit;
-      check (nr, changed);
+      check ((uint32_t) nr, changed);
     }
 }
 
 static void
 every_rule (void **state)
 {
-  size_t i;
+  const struct rule *only;
+  size_t i, n;
 
   (void) state;
-  for (i = 0; i < LENGTH (allows); i++)
-    rule_check (&allows[i]);
-  for (i = 0; i < LENGTH (refusals); i++)
-    rule_check (&refusals[i]);
+  for (strict = 0; strict < 2; strict++) {
+    only = allows (&n);
+    for (i = 0; i < n; i++)
+      rule_check (&only[i]);
+    for (i = 0; i < LENGTH (refusals); i++)
+      rule_check (&refusals[i]);
+  }
 }
 
 static void
@@ -287,7 +311,7 @@ random_arguments (void **state)
   static const char *const names[]
     = { "clone", "unshare", "socket", "socketpair", "personality", "ioctl",
         "fcntl", "openat", "fchmodat", "mknodat", "prctl", "seccomp",
-        "sched_setscheduler", "ioprio_set" };
+        "sched_setscheduler", "ioprio_set", "execve", "prlimit64" };
   unsigned long rounds = harness_scaled (20000), n;
   uint64_t args[6], seed = 88172645463325252u;
   size_t i;
@@ -303,53 +327,138 @@ random_arguments (void **state)
                 : n % 3 == 1 ? UINT64_C (1) << (seed % 64) : seed;
     }
     for (i = 0; i < LENGTH (names); i++)
-      check (number_of (names[i], -1), args);
+      for (strict = 0; strict < 2; strict++)
+        check ((uint32_t) number_of (names[i], -1), args);
   }
 }
 
-/* Whatever a rule allows or refuses, bits beyond the 32 never turn a refusal
- * into a permission. */
+/* What the kernel sees of these are 32 bits: what it then refuses is refused
+ * whatever stands above them. */
 static void
 high_bits_open_nothing (void **state)
 {
-  uint64_t args[6] = { 0 }, high[6];
-  int nr, family, i;
+  static const struct {
+    const char *name;
+    int arg;
+    uint32_t value;
+  } cases[] = {
+    { "socket", 0, 40 }, { "socket", 0, 38 }, { "socket", 0, 17 },
+    { "socketpair", 0, 2 }, { "ioctl", 1, 0x5412 }, { "ioctl", 1, 0x541c },
+    { "clone", 0, 0x10000000 }, { "unshare", 0, 0x20000 },
+    { "unshare", 0, 0x80 }, { "fcntl", 1, 1024 }, { "fcntl", 1, 1026 },
+    { "prctl", 0, 35 }, { "fchmod", 1, 04755 }, { "fchmodat", 2, 02755 },
+    { "mknodat", 2, 0020666 }, { "mkdirat", 2, 02700 },
+    { "personality", 0, 0x40000 }, { "sched_setscheduler", 1, 1 },
+    { "sched_setscheduler", 1, 0x40000002 }, { "ioprio_set", 2, 0x2004 },
+  };
+  uint64_t args[6];
+  size_t i;
+  int bit, nr;
 
   (void) state;
-  for (family = 0; family < 64; family++)
-    for (nr = 0; nr < 2; nr++) {
-      int number = number_of (nr ? "socketpair" : "socket", -1);
-
-      args[0] = (uint64_t) family;
-      args[1] = 2;
-      if (filter_run (ARCH, number, args) == SECCOMP_RET_ALLOW)
-        continue;
-      for (i = 32; i < 64; i++) {
-        memcpy (high, args, sizeof high);
-        high[0] |= UINT64_C (1) << i;
-        assert_int_not_equal (filter_run (ARCH, number, high),
+  for (strict = 0; strict < 2; strict++)
+    for (i = 0; i < LENGTH (cases); i++) {
+      nr = number_of (cases[i].name, -1);
+      memset (args, 0, sizeof args);
+      args[cases[i].arg] = cases[i].value;
+      assert_int_not_equal (filter_run (ARCH, (uint32_t) nr, args),
+                            SECCOMP_RET_ALLOW);
+      for (bit = 32; bit < 64; bit++) {
+        args[cases[i].arg] = cases[i].value | UINT64_C (1) << bit;
+        assert_int_not_equal (filter_run (ARCH, (uint32_t) nr, args),
                               SECCOMP_RET_ALLOW);
       }
     }
 }
 
+static uint32_t
+open_answer (uint64_t flags, uint64_t mode)
+{
+  const uint64_t args[6] = { 0, 0, flags, mode };
+
+  return filter_run (ARCH, (uint32_t) number_of ("openat", -1), args);
+}
+
+/* Modes are looked at where a file may be made, and only there. */
+static void
+files_are_made_without_setuid_bits (void **state)
+{
+  static const uint64_t makes[] = { 0100, 0101, 0102, 020200000, 020000002 };
+  uint64_t mode;
+  size_t i;
+
+  (void) state;
+  for (strict = 0; strict < 2; strict++)
+    for (mode = 0; mode < 010000; mode++) {
+      assert_int_equal (open_answer (02, mode), SECCOMP_RET_ALLOW);
+      for (i = 0; i < LENGTH (makes); i++) {
+        const uint32_t want = mode & 06000 ? SECCOMP_RET_ERRNO | EPERM
+                                           : SECCOMP_RET_ALLOW;
+
+        assert_int_equal (open_answer (makes[i], mode), want);
+        assert_int_equal (open_answer (makes[i] | UINT64_C (1) << 40,
+                                       mode | UINT64_C (1) << 32),
+                          want);
+      }
+    }
+}
+
+/* The interpreter's filter lets nobody start a program who does not know the
+ * number that is put in for each command. */
+static void
+a_program_is_started_with_the_secret (void **state)
+{
+  struct sock_filter copy[LENGTH (filter_strict)];
+  const uint64_t secret = UINT64_C (0x0123456789abcdef);
+  struct seccomp_data data
+    = { .nr = number_of ("execve", -1), .arch = ARCH };
+  int bit;
+
+  (void) state;
+  memcpy (copy, filter_strict, sizeof copy);
+  copy[FILTER_SECRET_LOW].k = (uint32_t) secret;
+  copy[FILTER_SECRET_HIGH].k = (uint32_t) (secret >> 32);
+  data.args[5] = secret;
+  assert_int_equal (program_run (copy, LENGTH (copy), &data),
+                    SECCOMP_RET_ALLOW);
+  for (bit = 0; bit < 64; bit++) {
+    data.args[5] = secret ^ UINT64_C (1) << bit;
+    assert_int_equal (program_run (copy, LENGTH (copy), &data),
+                      SECCOMP_RET_ERRNO | EPERM);
+  }
+  data.args[5] = FILTER_SECRET;
+  assert_int_equal (program_run (copy, LENGTH (copy), &data),
+                    SECCOMP_RET_ERRNO | EPERM);
+}
+
+/* Steps that the kernel takes, for each sandbox, to find out which numbers are
+ * allowed whatever their arguments; and instructions that it compiles.  What
+ * they cost is by far the most of what a filter costs. */
+static void
+programs_are_small (void **state)
+{
+  (void) state;
+  assert_true (LENGTH (filter_general) <= 240);
+  assert_true (LENGTH (filter_strict) <= 180);
+}
+
 static void
 foreign_architectures_end_it (void **state)
 {
+  static const uint32_t others[]
+    = { AUDIT_ARCH_I386, AUDIT_ARCH_ARM, AUDIT_ARCH_PPC64LE,
+        AUDIT_ARCH_S390X, AUDIT_ARCH_RISCV64, 0, UINT32_MAX, ARCH ^ 1,
+        ARCH & ~0x40000000u, ARCH & ~0x80000000u };
   const uint64_t none[6] = { 0 };
+  uint32_t nr;
+  size_t i;
 
   (void) state;
-  assert_int_equal (filter_run (AUDIT_ARCH_I386, 20, none),
-                    SECCOMP_RET_KILL_PROCESS);
-  assert_int_equal (filter_run (AUDIT_ARCH_ARM, 20, none),
-                    SECCOMP_RET_KILL_PROCESS);
-  assert_int_equal (filter_run (0, 20, none), SECCOMP_RET_KILL_PROCESS);
-#if defined __x86_64__
-  assert_int_equal (filter_run (ARCH, 0x40000000, none),
-                    SECCOMP_RET_KILL_PROCESS);
-  assert_int_equal (filter_run (ARCH, 0x40000000 + 39, none),
-                    SECCOMP_RET_KILL_PROCESS);
-#endif
+  for (strict = 0; strict < 2; strict++)
+    for (i = 0; i < LENGTH (others); i++)
+      for (nr = 0; nr < 512; nr++)
+        assert_int_equal (filter_run (others[i], nr, none),
+                          SECCOMP_RET_KILL_PROCESS);
 }
 
 /* Every name that a rule uses has a row, and every dangerous call of the list
@@ -381,10 +490,13 @@ main (void)
     cmocka_unit_test (every_rule),
     cmocka_unit_test (random_arguments),
     cmocka_unit_test (high_bits_open_nothing),
+    cmocka_unit_test (files_are_made_without_setuid_bits),
+    cmocka_unit_test (a_program_is_started_with_the_secret),
+    cmocka_unit_test (programs_are_small),
     cmocka_unit_test (foreign_architectures_end_it),
     cmocka_unit_test (every_name_is_known),
   };
 
-  return cmocka_run_group_tests_name ("linux: the system call filter", tests,
+  return cmocka_run_group_tests_name ("linux: the system call filters", tests,
                                       NULL, NULL);
 }

@@ -3,9 +3,6 @@
  * capabilities, Landlock, the system call filter.  Afterwards each layer is
  * read back from the kernel, not from what was meant. */
 
-#include <linux/filter.h>
-
-#include "filter.h"
 #include "init.h"
 
 #define AT_FDCWD_ -100
@@ -294,28 +291,6 @@ confine_prepare (const struct plan *plan)
   must ("landlock probe", SYS (unlinkat, AT_FDCWD_, "/.probe", 0));
 }
 
-/* ---- seccomp ------------------------------------------------------------ */
-
-static void
-filter_install (const char *step, const struct sock_filter *program, size_t n)
-{
-  struct {
-    uint16_t count;
-    const struct sock_filter *program;
-  } filter = { (uint16_t) n, program };
-
-  must (step, SYS (seccomp, 1 /* filter */, 0, &filter));
-}
-
-static void
-filters_install (void)
-{
-  filter_install ("seccomp", filter_allow,
-                  sizeof filter_allow / sizeof filter_allow[0]);
-  filter_install ("seccomp", filter_refuse,
-                  sizeof filter_refuse / sizeof filter_refuse[0]);
-}
-
 /* ---- reading back ------------------------------------------------------- */
 
 void
@@ -406,8 +381,13 @@ facts_privileges (struct facts *facts)
   if (value[0] == '0')
     setup_fail ("seccomp: read back", -EPERM_);
   fact_status (facts, status, "seccomp", "Seccomp", "2");
-  fact_add (facts, "seccomp.profile", "ok", "general",
-            "the program that was installed", "");
+  if (strict_mode)
+    fact_add (facts, "seccomp.profile", "ok", "strict",
+              "put on each command before its program, or that does not start",
+              "");
+  else
+    fact_add (facts, "seccomp.profile", "ok", "general",
+              "the program that was installed", "");
   if (SYS (prctl, PR_GET_DUMPABLE_, 0, 0, 0, 0) != 0)
     setup_fail ("dumpable: read back", -EPERM_);
   fact_add (facts, "init", "ok", "not dumpable", "PR_GET_DUMPABLE", "");
@@ -484,7 +464,7 @@ confine_all (const struct plan *plan, struct facts *facts)
   if (LAYER_ON (LANDLOCK))
     abi = landlock_enter (plan);
   if (LAYER_ON (SECCOMP))
-    filters_install ();
+    filter_enter ();
   /* A test's: without no_new_privs the two above take a capability. */
   if (LAYER_ON (CAPS) && !LAYER_ON (NNP))
     capabilities_drop ();

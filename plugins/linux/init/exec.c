@@ -41,7 +41,13 @@ child_failed (struct start *start, uint32_t step, long error)
 }
 
 static long
-program_run (struct start *start)
+program_try (const struct start *start, const char *file, uint64_t secret)
+{
+  return SYS (execve, file, start->argv, start->envp, 0, 0, secret);
+}
+
+static long
+program_run (const struct start *start, uint64_t secret)
 {
   const char *name = start->argv[0], *path = NULL, *end;
   char file[4096];
@@ -50,7 +56,7 @@ program_run (struct start *start)
 
   for (i = 0; name[i] != '\0'; i++)
     if (name[i] == '/')
-      return SYS (execve, name, start->argv, start->envp);
+      return program_try (start, name, secret);
   if (name[0] == '\0')
     return -ENOENT_;
   for (i = 0; start->envp[i] != NULL; i++)
@@ -66,7 +72,7 @@ program_run (struct start *start)
       continue;
     memcpy (file, path, n);
     text_join (file + n, sizeof file - n, "/", name, NULL);
-    r = SYS (execve, file, start->argv, start->envp);
+    r = program_try (start, file, secret);
     if (r != -ENOENT_ && r != -ENOTDIR_ && r != -EACCES_)
       return r;
     if (r == -EACCES_)
@@ -82,7 +88,7 @@ child_main (void *data)
   const int from[3] = { start->in, start->out, start->err };
   uint16_t size[4] = { (uint16_t) start->rows, (uint16_t) start->columns,
                        0, 0 };
-  uint64_t none = 0;
+  uint64_t none = 0, secret = 0;
   long r;
   int i;
 
@@ -109,7 +115,12 @@ child_main (void *data)
   if (r < 0)
     return child_failed (start, STEP_CWD, r);
   SYS (rt_sigprocmask, 2, &none, 0, 8);
-  return child_failed (start, STEP_PROGRAM, program_run (start));
+  if (strict_mode && LAYER_ON (SECCOMP)) {
+    r = filter_enter_strict (&secret);
+    if (r < 0)
+      return child_failed (start, STEP_FILTER, r);
+  }
+  return child_failed (start, STEP_PROGRAM, program_run (start, secret));
 }
 
 int

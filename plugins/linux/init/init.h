@@ -3,7 +3,8 @@
  *
  * main.c    the start, the event loop, requests
  * setup.c   mounts, /etc, /dev, /proc, pivot
- * confine.c capabilities, Landlock, seccomp, and reading all of it back
+ * confine.c capabilities, Landlock, and reading all of it back
+ * filter.c  seccomp
  * exec.c    commands
  * request.c what a command is started with: argv, environment, streams
  * monitor.c the process above each command where there are several
@@ -97,6 +98,14 @@ void fact_add (struct facts *facts, const char *name, const char *state,
 /* While there are capabilities: what must be prepared for reading back. */
 void confine_prepare (const struct plan *plan);
 void confine_all (const struct plan *plan, struct facts *facts);
+
+/* ---- filter.c ----------------------------------------------------------- */
+
+extern int strict_mode;         /* commands get the strict one as well */
+void filter_enter (void);
+/* In the process that becomes a command: 0, and what execve's sixth argument
+ * must be from now on.  A negative errno. */
+long filter_enter_strict (uint64_t *secret);
 
 /* ---- exec.c ------------------------------------------------------------- */
 

@@ -155,6 +155,7 @@ sandbox_make (struct packet *packet)
   plan_read (packet, &plan);
   durable = (plan.body.flags & PLAN_DURABLE) != 0;
   single_mode = (plan.body.flags & PLAN_SINGLE) != 0;
+  strict_mode = (plan.body.flags & PLAN_STRICT) != 0;
   lifeline_fd = LAYER_ON (LIFELINE) ? plan.lifeline : -1;
   listener_fd = plan.listener;
   signals_prepare ();
