@@ -52,5 +52,17 @@ uninstall-hook:
 	  test ! -d "$(DESTDIR)$$d" || rmdir "$(DESTDIR)$$d" 2>/dev/null; \
 	done; :
 
-# For editors of manifests.
-dist_pkgdata_DATA = %D%/schema/manifest.schema.json
+# For editors of manifests and profiles.
+dist_pkgdata_DATA = %D%/schema/manifest.schema.json \
+  %D%/schema/profile.schema.json
+
+# Compiled into the program (core/policy); installed to be read and copied.
+PROFILES = \
+  %D%/profiles/data-science.yaml \
+  %D%/profiles/default.yaml \
+  %D%/profiles/minimal.yaml \
+  %D%/profiles/network-basic.yaml \
+  %D%/profiles/network-extended.yaml \
+  %D%/profiles/offline-readonly.yaml
+profilesdir = $(docdir)/profiles
+dist_profiles_DATA = $(PROFILES)

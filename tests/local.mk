@@ -17,6 +17,7 @@ include tests/unit/linux.mk
 include tests/unit/contract.mk
 include tests/unit/manifest.mk
 include tests/unit/worker.mk
+include tests/unit/policy.mk
 include tests/unit/sandbox.mk
 include tests/unit/cli.mk
 include tests/modules/local.mk

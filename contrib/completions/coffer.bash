@@ -13,7 +13,7 @@ _coffer ()
       --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--template|--image|--port|--metadata|--command|-c|--mode|--depth|--output|--dir) skip=1 ;;
       -*) ;;
       *) case $path in
-           ''|sandbox|provider) path=${path:+$path }$word ;;
+           ''|sandbox|profile|provider) path=${path:+$path }$word ;;
            *) count=$((count + 1)) ;;
          esac ;;
     esac
@@ -26,8 +26,9 @@ _coffer ()
   esac
   if [[ $cur != -* ]]; then
     case $path in
-      '') COMPREPLY=($(compgen -W 'run sandbox provider seal call contract explain version help' -- "$cur")); return ;;
+      '') COMPREPLY=($(compgen -W 'run sandbox profile provider seal call contract explain version help' -- "$cur")); return ;;
       sandbox) COMPREPLY=($(compgen -W 'create connect list info extend kill prune exec shell upload download ls' -- "$cur")); return ;;
+      profile) COMPREPLY=($(compgen -W 'list show' -- "$cur")); return ;;
       provider) COMPREPLY=($(compgen -W 'list info doctor verify' -- "$cur")); return ;;
       'sandbox connect'|'sandbox info'|'sandbox exec'|'sandbox shell'|'sandbox upload'|'sandbox download'|'sandbox ls'|'sandbox extend'|'sandbox kill')
         if ((count == 0)); then
@@ -53,6 +54,8 @@ _coffer ()
     'sandbox upload') COMPREPLY=($(compgen -W "--mode --parents -p --timeout $common" -- "$cur")) ;;
     'sandbox download') COMPREPLY=($(compgen -W "--timeout $common" -- "$cur")) ;;
     'sandbox ls') COMPREPLY=($(compgen -W "--depth --timeout $common" -- "$cur")) ;;
+    'profile list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'profile show') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'provider list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'provider info') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'provider doctor') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;

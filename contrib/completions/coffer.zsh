@@ -12,7 +12,7 @@ _coffer () {
       --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--template|--image|--port|--metadata|--command|-c|--mode|--depth|--output|--dir) skip=1 ;;
       -*) ;;
       *) case $path in
-           ''|sandbox|provider) path=${path:+$path }$word ;;
+           ''|sandbox|profile|provider) path=${path:+$path }$word ;;
          esac ;;
     esac
   done
@@ -28,15 +28,16 @@ _coffer () {
     '-h[print this and exit]'
   )
   case $path in
-    '') own=('1:command:(run sandbox provider seal call contract explain version help)') ;;
+    '') own=('1:command:(run sandbox profile provider seal call contract explain version help)') ;;
     sandbox) own=('1:group:(sandbox)' '2:command:(create connect list info extend kill prune exec shell upload download ls)') ;;
+    profile) own=('1:group:(profile)' '2:command:(list show)') ;;
     provider) own=('1:group:(provider)' '2:command:(list info doctor verify)') ;;
     'run') own=(
       '--workspace[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'
       '-w[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'
       '*--volume[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
       '*-v[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
-      '--profile[take this profile'\''s defaults (general)]:NAME: '
+      '--profile[take what this profile gives and allows]:NAME: '
       '--net[none (the default), host, or allow]:MODE:(none host allow)'
       '*--allow[what --net allow lets through]:NAME\:PORT: '
       '--mem[memory of the whole sandbox, such as 512M]:SIZE: '
@@ -60,7 +61,7 @@ _coffer () {
       '-w[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'
       '*--volume[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
       '*-v[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
-      '--profile[take this profile'\''s defaults (general)]:NAME: '
+      '--profile[take what this profile gives and allows]:NAME: '
       '--net[none (the default), host, or allow]:MODE:(none host allow)'
       '*--allow[what --net allow lets through]:NAME\:PORT: '
       '--mem[memory of the whole sandbox, such as 512M]:SIZE: '
@@ -128,6 +129,10 @@ _coffer () {
     'sandbox ls') own=(
       '--depth[levels of folders to go down; 1 unless said]:NUMBER: '
       '--timeout[give up after TIME; 1h unless said]:TIME: '
+      '*:argument:_files') ;;
+    'profile list') own=(
+      '*:argument:_files') ;;
+    'profile show') own=(
       '*:argument:_files') ;;
     'provider list') own=(
       '*:argument:_files') ;;

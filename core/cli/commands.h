@@ -14,6 +14,7 @@ extern const struct cli_command call_commands[];
 extern const struct cli_command contract_commands[];
 extern const struct cli_command explain_commands[];
 extern const struct cli_command help_commands[];
+extern const struct cli_command profile_commands[];
 extern const struct cli_command provider_commands[];
 extern const struct cli_command seal_commands[];
 

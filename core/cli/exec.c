@@ -155,7 +155,7 @@ say_end (const struct run *run, int status)
                  result->failure, workdir ? " (in --workdir " : "",
                  workdir ? workdir : "", workdir ? ")" : "");
   if (result->timed_out) {
-    after = text_format_duration (run->request.timeout_ms);
+    after = text_format_duration (run->result.timeout_ms);
     output_note ("E%d: timed out after %s; it and all that it started were "
                  "killed", E_EXEC_TIMEOUT, after ? after : "its timeout");
   }
@@ -188,12 +188,12 @@ exit_json (const struct exec_result *result)
 
   json_decref (failure);
   return json_pack (
-    "{s:i, s:i, s:b, s:b, s:o, s:I, s:I, s:o, s:i}", "code", result->code,
+    "{s:i, s:i, s:b, s:b, s:o, s:I, s:I, s:o, s:i, s:I}", "code", result->code,
     "signal", result->signal, "timed_out", result->timed_out, "oom",
     result->oom, "limits_hit", limits_json (result->limits_hit),
     "duration_us", (json_int_t) result->duration_us, "cpu_us",
     (json_int_t) result->cpu_us, "failure", text, "failure_errno",
-    result->failure_errno);
+    result->failure_errno, "timeout_ms", (json_int_t) result->timeout_ms);
 }
 
 static int

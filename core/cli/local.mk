@@ -31,6 +31,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/operation.c \
   %D%/options.c \
   %D%/output.c \
+  %D%/profile.c \
   %D%/progress.c \
   %D%/provider.c \
   %D%/provider-doctor.c \
@@ -44,7 +45,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/table.c
 
 # In the order in which they need each other.
-cli_archives = %D%/libcli.a core/sandbox/libsandbox.a \
+cli_archives = %D%/libcli.a core/sandbox/libsandbox.a core/policy/libpolicy.a \
   core/provider/libprovider.a core/contract/libcontract.a core/base/libbase.a
 cli_libs = sdk/lib/libcoffer-provider.a $(FFI_LIBS) $(YAML_LIBS) \
   $(JANSSON_LIBS) $(SECCOMP_LIBS) $(MD_LIBS)

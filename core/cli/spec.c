@@ -148,7 +148,8 @@ read_network (const struct cli *cli, struct spec *spec, struct error **err)
       error_hint (err, "did you mean --net %s?", nearest);
     return -1;
   }
-  if (spec->allow[0] && (!mode || strcmp (mode, "allow")))
+  /* Without a mode a profile, named or configured, may have it. */
+  if (spec->allow[0] && mode && strcmp (mode, "allow"))
     return error_set (err, E_INVALID, 0, "--allow goes with --net allow");
   spec->request.network = mode;
   spec->request.allow = spec->allow;

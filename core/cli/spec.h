@@ -16,7 +16,7 @@
     "show DIR at /workspace; :rw lets it be written" },                        \
   { "volume", 'v', "SRC:DST[:ro]", OPTION_REPEATED,                           \
     "show SRC at DST, writable unless :ro is added" },                        \
-  { "profile", 0, "NAME", 0, "take this profile's defaults (general)" },      \
+  { "profile", 0, "NAME", 0, "take what this profile gives and allows" },      \
   { "net", 0, "MODE", 0, "none (the default), host, or allow" },              \
   { "allow", 0, "NAME:PORT", OPTION_REPEATED,                                 \
     "what --net allow lets through" },                                        \

@@ -29,3 +29,6 @@ CLEANFILES += %D%/coffer-provider.3
 
 # coffer-manifest(5): a unit test holds it to the reader.
 dist_man_MANS += %D%/coffer-manifest.5
+
+# coffer-profile(5): likewise.
+dist_man_MANS += %D%/coffer-profile.5

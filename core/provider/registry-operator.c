@@ -83,10 +83,28 @@ read_default (const struct yaml_source *source, const struct yaml_node *node,
 }
 
 static int
+read_default_profile (const struct yaml_source *source,
+                      const struct yaml_node *node, char **out,
+                      struct error **err)
+{
+  auto_free char *name = NULL;
+
+  if (yaml_text (source, node, "default_profile", &name, err) < 0)
+    return -1;
+  if (!text_is_id (name))
+    return yaml_fail (source, node, err,
+                      "default_profile must be a profile's name");
+  free (*out);
+  *out = steal (name);
+  return 0;
+}
+
+static int
 read_main (struct registry *registry, const struct registry_layer *layer,
            const char *shown, struct error **err)
 {
-  static const char *const keys[] = { "default_provider", "accept", NULL };
+  static const char *const keys[] = { "default_provider", "default_profile",
+                                      "accept", NULL };
   const struct yaml_source source = { shown, E_CONFIG };
   auto_yaml struct yaml_node *root = NULL;
   const struct yaml_node *node;
@@ -102,6 +120,11 @@ read_main (struct registry *registry, const struct registry_layer *layer,
       return -1;
     registry->default_source = layer->source;
   }
+  node = yaml_get (root, "default_profile");
+  if (node
+      && read_default_profile (&source, node, &registry->default_profile, err)
+           < 0)
+    return -1;
   node = yaml_get (root, "accept");
   return node ? read_accept (&source, node, &registry->accept, err) : 0;
 }

@@ -524,6 +524,7 @@ registry_free (struct registry *registry)
     entry_fini (&registry->entries[i]);
   free (registry->entries);
   free (registry->default_provider);
+  free (registry->default_profile);
   yaml_free_texts (registry->accept);
   free (registry);
 }

@@ -48,6 +48,7 @@ struct registry {
   struct registry_entry *entries;       /* sorted by id */
   char *default_provider;
   const char *default_source;   /* builtin, system, user */
+  char *default_profile;        /* for requests that name none; NULL: none */
   /* coffer.yaml `accept`: protecting defaults the operator does without, by
    * their capability word; NULL-terminated, NULL: none. */
   char **accept;

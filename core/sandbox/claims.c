@@ -19,6 +19,15 @@ struct asked {
 };
 
 static int
+list_has (const char *const *list, const char *word)
+{
+  for (; list && *list; list++)
+    if (strcmp (*list, word) == 0)
+      return 1;
+  return 0;
+}
+
+static int
 network_is (const struct sandbox_request *request, const char *word)
 {
   return request->network && strcmp (request->network, word) == 0;
@@ -43,6 +52,34 @@ claim_require (const struct provider *provider, const char *capability,
 {
   return provider_claims (provider, capability)
            ? 0 : fail_claim (provider, capability, NULL, err);
+}
+
+/* A provider that isolates nothing says so itself, on every run, and is only
+ * ever reached by its name. */
+static int
+isolates_nothing (const struct provider *provider)
+{
+  const struct manifest *manifest = provider_manifest (provider);
+
+  return manifest && manifest->isolation_kind
+         && strcmp (manifest->isolation_kind, "none") == 0;
+}
+
+/* Services of this machine listen there for its own users: a caller has it only
+ * where a profile says so, or where nothing is isolated anyway. */
+static int
+check_host_network (const struct sandbox_request *request,
+                    const struct provider *provider, struct error **err)
+{
+  if (!network_is (request, "host") || request->host_network
+      || isolates_nothing (provider))
+    return 0;
+  error_set (err, E_PROFILE, 0, "network: host is only had with a profile"
+             " that lists it");
+  error_detail (err, "field", json_string ("network"));
+  error_hint (err, "name one, such as --profile network-extended, or reach"
+              " names by --net allow --allow NAME:PORT");
+  return -1;
 }
 
 /* A folder may be shown by binding or by copying. */
@@ -72,6 +109,7 @@ check_asked (const struct sandbox_request *request,
     { "limit.pids", request->pids != 0, "pids" },
     { "limit.disk", request->disk_bytes || request->inodes,
       request->disk_bytes ? "disk" : "inodes" },
+    { "quota.hard", list_has (request->require, "quota.hard"), "require" },
   };
   size_t i;
 
@@ -82,27 +120,14 @@ check_asked (const struct sandbox_request *request,
       snprintf (why, sizeof why, "which %s asks for", table[i].field);
       return fail_claim (provider, table[i].capability, why, err);
     }
+  if (!request->network && request->allow && request->allow[0]) {
+    error_set (err, E_SANDBOX_SPEC, 0, "allow: goes only with network allow");
+    error_detail (err, "field", json_string ("allow"));
+    return -1;
+  }
+  if (check_host_network (request, provider, err) < 0)
+    return -1;
   return check_mounts (request, provider, err);
-}
-
-static int
-list_has (const char *const *list, const char *word)
-{
-  for (; list && *list; list++)
-    if (strcmp (*list, word) == 0)
-      return 1;
-  return 0;
-}
-
-/* A provider that isolates nothing says so itself, on every run, and is only
- * ever reached by its name. */
-static int
-isolates_nothing (const struct provider *provider)
-{
-  const struct manifest *manifest = provider_manifest (provider);
-
-  return manifest && manifest->isolation_kind
-         && strcmp (manifest->isolation_kind, "none") == 0;
 }
 
 static int
@@ -127,7 +152,7 @@ request_check_claims (const struct sandbox_request *request,
     { "limit.memory", request->memory_bytes == 0, NULL },
     { "limit.pids", request->pids == 0, NULL },
     { "limit.disk", request->disk_bytes == 0 && request->inodes == 0, NULL },
-    { "root.readonly", 1, NULL },
+    { "root.readonly", !request->root_writable, NULL },
   };
   size_t i;
 

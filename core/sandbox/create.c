@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "sandbox/host.h"
 #include "sandbox/info.h"
+#include "sandbox/profile.h"
 #include "sandbox/request.h"
 #include "sandbox/runs.h"
 
@@ -29,6 +30,7 @@
 struct creation {
   struct host *host;
   const struct sandbox_request *request;
+  struct profiled profiled;     /* what `request` is, once it was resolved */
   struct provider *provider;
   struct sandbox_record *record;
   struct coffer_strings not_applied;
@@ -53,6 +55,7 @@ creation_fini (struct creation *creation)
   coffer_fd_close (&creation->noted);
   coffer_strings_free (&creation->not_applied);
   sandbox_record_free (creation->record);
+  profiled_fini (&creation->profiled);
 }
 #define auto_creation __attribute__ ((cleanup (creation_fini)))
 
@@ -241,6 +244,12 @@ spec_fill (const struct creation *creation, struct coffer_sandbox_spec *spec)
     .metadata = request->metadata,
     .lifeline = creation->lifeline[0],
     .single_exec = request->single_exec != 0,
+    .filter = request->filter,
+    .require = request->require,
+    .address_bytes = request->address_bytes,
+    .file_bytes = request->file_bytes,
+    .open_files = request->open_files,
+    .root_writable = request->root_writable != 0,
     .template_fd = -1,
   };
 }
@@ -313,6 +322,8 @@ applied_json (const struct creation *creation, const char *id,
   json_object_set_new (applied, "id", json_string (id));
   json_object_set_new (applied, "not_applied", words);
   json_object_set (applied, "facts", sink->facts);
+  if (creation->profiled.report)
+    json_object_set (applied, "profile", creation->profiled.report);
   return applied;
 }
 
@@ -325,8 +336,11 @@ creation_prepare (struct creation *creation, const struct provider_call *call,
   const struct opened *opened;
 
   if (request_check (request, err) < 0
-      || host_entry (host, request->provider, &opened, err) < 0)
+      || host_entry (host, request->provider, &opened, err) < 0
+      || profile_apply (host->place, opened->registry, request,
+                        &creation->profiled, err) < 0)
     return -1;
+  request = creation->request = &creation->profiled.request;
   if (!request->ephemeral && !host_records (host))
     return error_set (err, E_RECORDS, 0,
                       "a sandbox that lives on needs records of it");

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "sandbox/exec.h"
+#include "sandbox/profile.h"
 #include "sandbox/request.h"
 #include "sandbox/signals.h"
 #include "sandbox/terminal.h"
@@ -432,8 +433,9 @@ sandbox_exec (struct host *host, const char *id,
               struct exec_result *result, struct error **err)
 {
   auto_sandbox_record struct sandbox_record *record = NULL;
+  struct exec_request resolved = *request;
   auto_exec_run struct exec_run run = {
-    .host = host, .request = request, .streams = streams, .result = result,
+    .host = host, .request = &resolved, .streams = streams, .result = result,
     .cancel_fd = cancel_fd, .ours = { -1, -1, -1 }, .theirs = { -1, -1, -1 },
     .relays = { { .from = -1 }, { .from = -1 }, { .from = -1 } }
   };
@@ -442,8 +444,12 @@ sandbox_exec (struct host *host, const char *id,
   result->code = -1;
   signals_no_sigpipe ();
   if (check_request (request, err) < 0
-      || host_reach (host, id, &record, &run.provider, err) < 0)
+      || host_reach (host, id, &record, &run.provider, err) < 0
+      || profile_timeout (record->spec, request->timeout_ms,
+                          request->background || streams->tty,
+                          &resolved.timeout_ms, err) < 0)
     return -1;
+  result->timeout_ms = resolved.timeout_ms;
   run.record = record;
   if (check_claims (&run, err) < 0 || streams_prepare (&run, err) < 0
       || start (&run, err) < 0)

@@ -12,6 +12,7 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/info.c %D%/info.h \
   %D%/lifecycle.c \
   %D%/owner.c %D%/owner.h \
+  %D%/profile.c %D%/profile.h \
   %D%/records.c %D%/records-open.c %D%/records.h %D%/records-private.h \
   %D%/relay.c %D%/relay.h \
   %D%/request.c %D%/request.h \

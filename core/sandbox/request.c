@@ -181,21 +181,15 @@ check_metadata (const char *const *list, struct error **err)
   return 0;
 }
 
-/* NAME:PORT, where NAME may be a [v6] address or begin with "*.". */
 static int
 check_allow (const char *const *list, struct error **err)
 {
-  uint64_t port;
   size_t i;
 
   if (check_list_size (list, "allow", err) < 0)
     return -1;
   for (i = 0; list && list[i]; i++) {
-    const char *colon = strrchr (list[i], ':');
-
-    if (!colon || colon == list[i]
-        || text_parse_u64 (colon + 1, 1, 65535, &port) < 0
-        || strcspn (list[i], " \t\n/@,") != strlen (list[i]))
+    if (!bounds_is_target (list[i]))
       return bad (err, "allow", "entry %zu is not NAME:PORT", i + 1);
   }
   return 0;
@@ -224,7 +218,7 @@ check_network (const struct sandbox_request *request, struct error **err)
   if (network && !allow && strcmp (network, "none") != 0
       && strcmp (network, "host") != 0)
     return bad (err, "network", "must be none, host or allow");
-  if (!allow && request->allow && request->allow[0])
+  if (network && !allow && request->allow && request->allow[0])
     return bad (err, "allow", "goes only with network allow");
   return check_allow (request->allow, err);
 }
@@ -264,22 +258,29 @@ check_sizes (const struct sandbox_request *request, struct error **err)
                       "pids", err) < 0
       || check_range (request->cpu_millis, 1, REQUEST_CPU_MAX, format_cpus,
                       "cpus", err) < 0
-      || check_range (request->ttl_ms, 1000, REQUEST_TTL_MAX_MS,
+      || check_range (request->ttl_ms, REQUEST_TTL_MIN_MS, REQUEST_TTL_MAX_MS,
                       text_format_duration, "ttl", err) < 0)
     return -1;
   return 0;
 }
 
-/* There is one; what is not there must not pass for one that asks nothing. */
+/* What only profiles say. */
 static int
-check_profile (const char *profile, struct error **err)
+check_each (const struct sandbox_request *request, struct error **err)
 {
-  if (check_word (profile, "profile", err) < 0)
+  if (request->filter && strcmp (request->filter, "general") != 0
+      && strcmp (request->filter, "strict") != 0)
+    return bad (err, "filter", "must be general or strict");
+  if (check_range (request->address_bytes, REQUEST_ADDRESS_MIN,
+                   REQUEST_BYTES_MAX, text_format_size, "address_space", err)
+        < 0
+      || check_range (request->file_bytes, REQUEST_FILE_MIN,
+                      REQUEST_BYTES_MAX, text_format_size, "file_size", err)
+           < 0
+      || check_range (request->open_files, REQUEST_FILES_MIN,
+                      REQUEST_FILES_MAX, format_count, "open_files", err) < 0)
     return -1;
-  if (profile && strcmp (profile, "general") != 0)
-    return bad (err, "profile", "there is no profile %.64s on this host, only"
-                " general", profile);
-  return 0;
+  return check_list_size (request->require, "require", err);
 }
 
 int
@@ -291,7 +292,7 @@ request_check (const struct sandbox_request *request, struct error **err)
                       " and dashes");
   if (check_word (request->template_name, "template", err) < 0
       || check_word (request->image, "image", err) < 0
-      || check_profile (request->profile, err) < 0
+      || check_word (request->profile, "profile", err) < 0
       || request_check_path (request->workdir, "workdir", err) < 0
       || request_check_user (request->user, "user", err) < 0
       || request_check_env (request->env, "env", err) < 0
@@ -299,7 +300,7 @@ request_check (const struct sandbox_request *request, struct error **err)
       || check_ports (request->ports, err) < 0
       || check_metadata (request->metadata, err) < 0
       || check_mounts (request, err) < 0
-      || check_sizes (request, err) < 0)
+      || check_sizes (request, err) < 0 || check_each (request, err) < 0)
     return -1;
   return 0;
 }
@@ -359,6 +360,17 @@ request_to_json (const struct sandbox_request *request, struct error **err)
   json_put_u64 (object, "pids", request->pids);
   json_put_u64 (object, "cpu_millis", request->cpu_millis);
   json_put_u64 (object, "ttl_ms", request->ttl_ms);
+  json_put_text (object, "filter", request->filter);
+  json_put_texts (object, "require", request->require);
+  json_put_u64 (object, "address_bytes", request->address_bytes);
+  json_put_u64 (object, "file_bytes", request->file_bytes);
+  json_put_u64 (object, "open_files", request->open_files);
+  if (request->root_writable)
+    json_object_set_new (object, "root", json_string ("writable"));
+  json_put_u64 (object, "timeout_ms", request->timeout_ms);
+  json_put_u64 (object, "timeout_max_ms", request->timeout_max_ms);
+  if (request->timeout_locked)
+    json_object_set_new (object, "timeout_locked", json_true ());
   put_names (object, "env", request->env);
   json_put_texts (object, "allow", request->allow);
   json_put_texts (object, "ports", request->ports);

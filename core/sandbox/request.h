@@ -6,17 +6,9 @@
 
 #include <coffer/buffer.h>
 
+#include "policy/bounds.h"
 #include "sandbox/sandbox.h"
 
-#define REQUEST_TTL_DEFAULT_MS 3600000ULL       /* 1 h */
-#define REQUEST_TTL_MAX_MS 31622400000ULL       /* 366 days */
-#define REQUEST_MEMORY_MIN (1ULL << 20)
-#define REQUEST_DISK_MIN (64ULL << 10)
-#define REQUEST_BYTES_MAX (1ULL << 60)
-#define REQUEST_INODES_MIN 16
-#define REQUEST_INODES_MAX (1ULL << 40)
-#define REQUEST_PIDS_MAX 4194304        /* the kernel's own bound */
-#define REQUEST_CPU_MAX 1024000         /* 1024 processors */
 #define REQUEST_MAX_ITEMS 1024          /* env, mounts, ports, metadata */
 #define REQUEST_MAX_BYTES (1 << 20)     /* of one list */
 

@@ -45,6 +45,17 @@ struct sandbox_request {
   /* Protecting defaults that the caller does without, by their capability
    * word ("limit.memory"); the operator's list is the registry's `accept`. */
   const char *const *accept;
+  /* What only a profile says; see coffer-profile(5). */
+  const char *filter;
+  const char *const *require;
+  uint64_t address_bytes, file_bytes;
+  uint32_t open_files;
+  int root_writable;
+  int host_network;             /* may be asked for */
+  /* Of each command: unless it says, at most, and only that. */
+  uint64_t timeout_ms, timeout_max_ms;
+  int timeout_locked;
+  uint64_t asked_timeout_ms;    /* for the one command of a run */
 };
 
 struct sandbox_record {
@@ -156,6 +167,7 @@ struct exec_result {
   int timed_out, oom;
   char **limits_hit;
   uint64_t duration_us, cpu_us, out_bytes, err_bytes;
+  uint64_t timeout_ms;          /* in force; 0: none */
   char *failure;                /* never ran: why */
   int failure_errno;
 };

@@ -14,6 +14,7 @@ SCENARIOS += \
   %D%/host.sh \
   %D%/json.sh \
   %D%/manual.sh \
+  %D%/profile.sh \
   %D%/provider.sh \
   %D%/refusals.sh \
   %D%/run.sh \

@@ -29,7 +29,7 @@ refused "--timeout of 0" 125 E6006 run --timeout 0 -- true
 refused "--timeout that would wrap" 125 E6006 run --timeout 99999999999999999999d -- true
 refused "--net of nonsense" 125 E6006 run --net hots -- true
 like "the nearest is named" "$(cat "$err")" 'did you mean --net host'
-refused "--allow without --net allow" 125 E6006 run --allow a:80 -- true
+refused "--allow without --net allow" 125 E2001 run --allow a:80 -- true
 refused "--workdir that is relative" 125 E6006 run --workdir x -- true
 refused "run of nothing" 125 E6001 run
 refused "an option of another command" 125 E6001 run --ttl 1h -- true

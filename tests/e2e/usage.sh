@@ -57,6 +57,7 @@ is "help on nothing: exit status and code" "$status $(cut -d : -f 2 "$err" | hea
 run coffer run --profile no-such -- true
 like "a profile that is not there is refused" "$status $(head -1 "$err")" \
   '^125 coffer: E2001: profile: there is no profile no-such on this host'
+like "and where they are listed is said" "$(cat "$err")" "coffer profile list"
 run coffer run --net host -- true
 like "a hint names the provider" "$(cat "$err")" "hint: .*provider info linux "
 run coffer sandbox info no/such

@@ -58,6 +58,8 @@ registry_new (const struct place *place, const char *only)
   registry->default_provider = strdup ("fake");
   registry->place = place;
   registry->accept = (char **) fake.accept;
+  registry->default_profile
+    = fake.default_profile ? strdup (fake.default_profile) : NULL;
   return registry;
 }
 
@@ -106,6 +108,7 @@ registry_free (struct registry *registry)
     free (registry->entries[i].manifest->isolation_kind);
     free (registry->entries[i].manifest);
   }
+  free (registry->default_profile);
   free (registry->entries);
   free (registry->default_provider);
   free (registry);

@@ -27,6 +27,7 @@ struct fake {
   int write_early;              /* success without reading */
   uint64_t ignores_timeout;
   char *const *accept;          /* the operator's file */
+  const char *default_profile;
   /* What was seen. */
   int opens, creates, kills, lists, infos, renames;
   struct coffer_sandbox_spec spec;      /* scalars of the last create */

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 UNIT_TESTS += %D%/test-sandbox-ids %D%/test-sandbox-records \
   %D%/test-sandbox-life %D%/test-sandbox-exec %D%/test-sandbox-files
-SANDBOX_TEST_LIBS = core/sandbox/libsandbox.a $(UNIT_BASE_LIBS) \
+UNIT_TESTS += %D%/test-sandbox-profile
+SANDBOX_TEST_LIBS = core/sandbox/libsandbox.a core/policy/libpolicy.a $(UNIT_BASE_LIBS) \
   $(SQLITE_LIBS) -lpthread
 SANDBOX_FAKE = %D%/sandbox-fake.c %D%/sandbox-fake.h %D%/sandbox-host.h \
   %D%/harness.h
@@ -35,3 +36,9 @@ SANDBOX_FAKE = %D%/sandbox-fake.c %D%/sandbox-fake.h %D%/sandbox-host.h \
 %C%_test_sandbox_files_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_sandbox_files_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_sandbox_files_LDADD = $(SANDBOX_TEST_LIBS)
+
+%C%_test_sandbox_profile_SOURCES = %D%/test-sandbox-profile.c $(SANDBOX_FAKE)
+%C%_test_sandbox_profile_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_sandbox_profile_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sandbox_profile_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sandbox_profile_LDADD = $(SANDBOX_TEST_LIBS)

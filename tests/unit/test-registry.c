@@ -241,7 +241,8 @@ the_operator_configures_narrows_and_limits (void **state)
 
   put (state, "shipped/rich.yaml", MANIFEST ("rich", RICH));
   put (state, "config/coffer.yaml",
-       "default_provider: rich\naccept: [limit.memory]\n");
+       "default_provider: rich\naccept: [limit.memory]\n"
+       "default_profile: minimal\n");
   put (state, "config/providers.d/rich.yaml",
        "config: {size: 5MiB, key: \"file:/nonexistent\"}\n"
        "permissions:\n"
@@ -252,6 +253,7 @@ the_operator_configures_narrows_and_limits (void **state)
   assert_int_equal (registry_load_one (place, NULL, &registry, NULL), 0);
   assert_string_equal (registry->default_source, "user");
   assert_string_equal (registry->accept[0], "limit.memory");
+  assert_string_equal (registry->default_profile, "minimal");
   entry = &registry->entries[0];
   m = entry->manifest;
   assert_int_equal (entry->state, PROVIDER_ENABLED);
@@ -364,7 +366,7 @@ static void
 coffer_yaml_is_read_strictly (void **state)
 {
   static const char *const bad[] = {
-    "default: x\n", "default_provider: [x]\n", "default_provider: UP\n",
+    "default: x\n", "default_profile: UP\n", "default_provider: [x]\n", "default_provider: UP\n",
     "accept: [limit.mem]\n", "accept: limit.memory\n", "x\n",
     "default_provider: a\ndefault_provider: b\n"
   };
