@@ -54,6 +54,8 @@ CLEANFILES += %D%/init/filter.h
   %D%/init/exec.c \
   %D%/init/filter.c \
   %D%/init/init.h \
+  %D%/init/landlock.c \
+  %D%/init/landlock.h \
   %D%/init/lib.c \
   %D%/init/main.c \
   %D%/init/monitor.c \

@@ -238,6 +238,8 @@ plan_fill (struct making *making, struct init_plan *plan)
     plan->flags |= PLAN_ROOT_WRITABLE;
   if (spec->filter != NULL && strcmp (spec->filter, "strict") == 0)
     plan->flags |= PLAN_STRICT;
+  if (required (spec, "landlock"))
+    plan->flags |= PLAN_LANDLOCK;
   if (making->ids.privileged)
     plan->flags |= PLAN_PRIVILEGED;
   if (!LAYER_ON (USER)) {

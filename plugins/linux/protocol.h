@@ -82,7 +82,8 @@ enum init_plan_flag {
   PLAN_LISTENER = 16,           /* descriptor: a bound socket, to listen on */
   PLAN_PRIVILEGED = 32,         /* the maker is root: take the mapped ids */
   PLAN_CGROUP = 64,             /* limits are a cgroup's, not rlimits */
-  PLAN_STRICT = 128             /* commands get the strict filter as well */
+  PLAN_STRICT = 128,            /* commands get the strict filter as well */
+  PLAN_LANDLOCK = 256           /* refused without */
 };
 
 /* Followed by `mounts` times init_mount and then by the strings: at offsets,

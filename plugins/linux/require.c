@@ -12,7 +12,7 @@
 #define SYS_landlock_create_ruleset 444
 #endif
 
-static int
+int
 required (const struct coffer_sandbox_spec *spec, const char *word)
 {
   const char *const *at;

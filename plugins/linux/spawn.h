@@ -39,6 +39,7 @@ int32_t spec_refuse (struct coffer_call *call,
                      const struct coffer_sandbox_spec *spec);
 /* Facts that the caller requires: the words, and what can be known before
  * anything is made; then what this sandbox got. */
+int required (const struct coffer_sandbox_spec *spec, const char *word);
 int32_t require_refuse (struct coffer_call *call,
                         const struct coffer_sandbox_spec *spec);
 int32_t require_hold (struct making *making);

@@ -7,7 +7,7 @@ LINUX_UNIT_LIBS = sdk/lib/libcoffer-provider.a $(CMOCKA_LIBS) -ldl -lpthread
 LINUX_UNIT_HOST = %D%/linux-host.c %D%/linux-host.h %D%/harness.h
 
 UNIT_TESTS += %D%/test-linux-attack %D%/test-linux-calls \
-  %D%/test-linux-confined \
+  %D%/test-linux-confined %D%/test-linux-landlock \
   %D%/test-linux-filter %D%/test-linux-life
 
 # What runs inside: no sanitizer, which could not work there.
@@ -36,6 +36,12 @@ check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
 %C%_test_linux_confined_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_confined_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_confined_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_test_linux_landlock_SOURCES = %D%/test-linux-landlock.c $(LINUX_UNIT_HOST)
+%C%_test_linux_landlock_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_landlock_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_landlock_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_landlock_LDADD = $(LINUX_UNIT_LIBS)
 
 %C%_test_linux_life_SOURCES = %D%/test-linux-life.c $(LINUX_UNIT_HOST)
 %C%_test_linux_life_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)

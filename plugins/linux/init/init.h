@@ -3,8 +3,8 @@
  *
  * main.c    the start, the event loop, requests
  * setup.c   mounts, /etc, /dev, /proc, pivot
- * confine.c capabilities, Landlock, and reading all of it back
- * filter.c  seccomp
+ * confine.c limits, capabilities, and reading all of it back
+ * landlock.c, filter.c   what their names say
  * exec.c    commands
  * request.c what a command is started with: argv, environment, streams
  * monitor.c the process above each command where there are several
@@ -95,9 +95,15 @@ struct facts {
 };
 void fact_add (struct facts *facts, const char *name, const char *state,
                const char *value, const char *how, const char *remedy);
-/* While there are capabilities: what must be prepared for reading back. */
-void confine_prepare (const struct plan *plan);
 void confine_all (const struct plan *plan, struct facts *facts);
+
+/* ---- landlock.c --------------------------------------------------------- */
+
+/* While there are capabilities: what must be prepared for reading back. */
+void landlock_prepare (const struct plan *plan);
+void landlock_enter (const struct plan *plan);
+void landlock_facts (struct facts *facts);
+void landlock_done (void);
 
 /* ---- filter.c ----------------------------------------------------------- */
 

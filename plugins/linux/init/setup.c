@@ -620,7 +620,7 @@ root_enter (const struct plan *plan)
   if (LAYER_ON (DETACH))
     must ("root: detach the old one", SYS (umount2, ".", MNT_DETACH_));
   must ("root: chdir", SYS (chdir, "/"));
-  confine_prepare (plan);
+  landlock_prepare (plan);
   if (!(plan->body.flags & PLAN_ROOT_WRITABLE))
     must ("root: read-only",
           SYS (mount_setattr, AT_FDCWD_, "/", 0, &attributes,
