@@ -276,7 +276,8 @@ failure_text (const struct init_exit *exit, char *out, size_t size)
         "its terminal could not be taken",
         "its working folder could not be entered",
         "the program could not be run",
-        "its filter could not be put on it" };
+        "its filter could not be put on it",
+        "it could not enter its control group" };
   uint32_t step = exit->failure_step;
 
   if (exit->flags & EXIT_LEFT)
@@ -309,6 +310,10 @@ exit_emit (struct linux_provider *self, struct coffer_call *call,
     coffer_strings_add (&limits, "memory");
   if (use.pids_denied > exit->marks[1])
     coffer_strings_add (&limits, "pids");
+  if (exit->flags & EXIT_DISK)
+    coffer_strings_add (&limits, "disk");
+  if (exit->flags & EXIT_INODES)
+    coffer_strings_add (&limits, "inodes");
   if (record.timed_out)
     coffer_strings_add (&limits, "timeout");
   record.limits_hit = coffer_strings_view (&limits);

@@ -12,7 +12,7 @@
 #include "layer.h"
 #include "spawn.h"
 
-static int32_t
+int32_t
 fact_emit (struct coffer_call *call, const char *name, const char *state,
            const char *value, const char *how, const char *remedy)
 {
@@ -78,9 +78,8 @@ facts_init (struct coffer_call *call, const struct init_ready *ready,
   return code;
 }
 
-/* A file of the init's folder in /proc: its size, or -1. */
-static ssize_t
-proc_read (const struct making *making, const char *name, char *out,
+ssize_t
+init_file (const struct making *making, const char *name, char *out,
            size_t size)
 {
   coffer_autoclose int fd
@@ -98,7 +97,7 @@ map_holds (const struct making *making, const char *name, uint32_t outside)
   unsigned inside, id, count;
   char text[256], more;
 
-  return proc_read (making, name, text, sizeof text) > 0
+  return init_file (making, name, text, sizeof text) > 0
          && sscanf (text, "%u %u %u %c", &inside, &id, &count, &more) == 3
          && inside == SANDBOX_UID && id == outside && count == 1;
 }
@@ -112,7 +111,7 @@ facts_user (struct making *making)
     return COFFER_OK;
   if (!map_holds (making, "uid_map", making->ids.uid)
       || !map_holds (making, "gid_map", making->ids.gid)
-      || proc_read (making, "setgroups", text, sizeof text) <= 0
+      || init_file (making, "setgroups", text, sizeof text) <= 0
       || strcmp (text, "deny\n") != 0)
     return coffer_fail (making->call, COFFER_INTERNAL,
                         "the sandbox could not be set up: its ids are not "
@@ -145,7 +144,7 @@ facts_each (struct making *making)
     if (rows[i].value == 0)
       continue;
     if (text[0] == '\0')
-      proc_read (making, "limits", text, sizeof text);
+      init_file (making, "limits", text, sizeof text);
     at = strstr (text, rows[i].line);
     /* Never more; less where the maker's own limit is. */
     if (at == NULL || strtoull (at + strlen (rows[i].line), NULL, 10) == 0
@@ -161,35 +160,9 @@ facts_each (struct making *making)
   return code;
 }
 
-/* The most processes that the init's own limit allows. */
-static int32_t
-facts_processes (struct making *making)
-{
-  const uint64_t most = making->spec->pids ? making->spec->pids
-                                           : PIDS_DEFAULT;
-  unsigned long long soft = 0, hard = 0;
-  char text[4096];
-  const char *at;
-
-  if (!LAYERS_WHOLE || (making->cgroup & CGROUP_PIDS))
-    return fact_emit (making->call, "limit.pids", "ok",
-                      "of the whole sandbox", "control group", NULL);
-  at = proc_read (making, "limits", text, sizeof text) > 0
-    ? strstr (text, "Max processes") : NULL;
-  if (at == NULL || sscanf (at, "Max processes %llu %llu", &soft, &hard) != 2
-      || hard > most)
-    return coffer_fail (making->call, COFFER_INTERNAL,
-                        "the sandbox could not be set up: its processes are "
-                        "not limited");
-  return fact_emit (making->call, "limit.pids", "ok",
-                    "of the sandbox's user",
-                    "RLIMIT_NPROC in its user namespace", NULL);
-}
-
 static int32_t
 facts_limits (struct making *making)
 {
-  const struct coffer_sandbox_spec *spec = making->spec;
   struct coffer_call *call = making->call;
   int32_t code = facts_user (making);
 
@@ -199,23 +172,10 @@ facts_limits (struct making *making)
                       "the caller's other groups count for files that are "
                       "shown",
                       "getgroups", NULL);
-  if (code == COFFER_OK && spec->memory_bytes != 0)
-    code = making->cgroup & CGROUP_MEMORY
-      ? fact_emit (call, "limit.memory", "ok", "of the whole sandbox",
-                   "control group", NULL)
-      : fact_emit (call, "limit.memory", "degraded",
-                   "of each process, not of the sandbox", "RLIMIT_DATA",
-                   making->cgroup_why);
   if (code == COFFER_OK)
     code = facts_each (making);
   if (code == COFFER_OK)
-    code = facts_processes (making);
-  if (code == COFFER_OK && spec->cpu_millis != 0)
-    code = making->cgroup & CGROUP_CPU
-      ? fact_emit (call, "limit.cpu", "ok", "of the whole sandbox",
-                   "control group", NULL)
-      : fact_emit (call, "limit.cpu", "off", "not limited", "control group",
-                   making->cgroup_why);
+    code = limits_facts (making);
   return code;
 }
 

@@ -6,7 +6,7 @@
  * link.c     speaking with an init
  * sandbox.c      sandboxes: folders of the runtime directory, finding, killing
  * info.c     what is said of them, lists, their time
- * cgroup.c   a control group for each, where one may be made
+ * cgroup.c   a control group for each, where one may be made; see cgroup.h
  * exec.c     commands
  * inside.c   files and metrics
  * probe.c    what this machine lets a sandbox have
@@ -214,15 +214,40 @@ struct cgroup_limits {
   uint32_t cpu_millis;
 };
 
-/* What this process could limit with: bits. */
-enum { CGROUP_MEMORY = 1, CGROUP_PIDS = 2, CGROUP_CPU = 4 };
+/* What a group does: bits. */
+enum {
+  CGROUP_MEMORY = 1, CGROUP_PIDS = 2, CGROUP_CPU = 4, CGROUP_FREEZE = 8
+};
+
+/* The groups of a sandbox that is being made. */
+struct cgroup {
+  unsigned bits;                /* that hold */
+  int version;
+  int single;                   /* for one command */
+  int swap_off;                 /* nothing of its memory goes to swap */
+  int into;                     /* version 2: where its init begins, -1 */
+  int entered;                  /* it was begun there */
+  int commands[2];              /* what commands write themselves into, -1 */
+  const char *why;              /* something is missing; NULL: nothing is */
+  struct place *place;
+};
+#define CGROUP_NONE { .into = -1, .commands = { -1, -1 } }
+
+/* Limits that this process could set; and why not all. */
 unsigned cgroup_usable (const char **why);
-/* Makes the group below the caller's own, names it in the sandbox's folder,
- * moves the process in.  Bits that hold, or -1 with errno. */
-int cgroup_make (int folder, const char *id, pid_t pid,
-                 const struct cgroup_limits *limits);
+/* Makes groups below the caller's own, with the limits, and names them in the
+ * sandbox's folder.  What cannot be had is not in the bits. */
+void cgroup_make (int folder, const char *id, int single,
+                  const struct cgroup_limits *limits, struct cgroup *group);
+/* Moves the init in, and reads all of it back. */
+void cgroup_enter (int folder, pid_t pid, const struct cgroup_limits *limits,
+                   struct cgroup *group);
+void cgroup_fini (struct cgroup *group);
 /* Ends and removes the groups that the folder names. */
 int cgroup_remove (int folder);
+/* Stops every command of the sandbox, or lets them go on; the init is not
+ * among them.  -1 with errno ENOENT: it has no group for that. */
+int cgroup_freeze (int folder, int frozen, int64_t deadline_ns);
 struct cgroup_use {
   uint64_t memory_bytes, memory_peak_bytes, cpu_us, oom_kills, pids_denied;
   uint32_t pids;

@@ -7,7 +7,13 @@ noinst_PROGRAMS += %D%/filter-gen
 
 %C%_linux_so_SOURCES = \
   %D%/sandbox.c \
+  %D%/cgroup-place.c \
+  %D%/cgroup-v1.c \
+  %D%/cgroup-v2.c \
   %D%/cgroup.c \
+  %D%/cgroup.h \
+  %D%/clone.h \
+  %D%/limits.c \
   %D%/exec.c \
   %D%/facts.c \
   %D%/ids.c \
@@ -57,6 +63,7 @@ CLEANFILES += %D%/init/filter.h
   %D%/init/landlock.c \
   %D%/init/landlock.h \
   %D%/init/lib.c \
+  %D%/init/limits.c \
   %D%/init/main.c \
   %D%/init/monitor.c \
   %D%/init/request.c \

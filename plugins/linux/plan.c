@@ -55,16 +55,8 @@ spec_refuse (struct coffer_call *call, const struct coffer_sandbox_spec *spec)
                         "user: only user (1000) is inside");
   if (spec->workdir != NULL && spec->workdir[0] != '/')
     return coffer_fail (call, COFFER_INVALID, "workdir: not absolute");
-  if (spec->disk_bytes != 0
-      && (spec->disk_bytes < 65536 || spec->disk_bytes > INT64_MAX))
-    return coffer_fail (call, COFFER_INVALID, "disk_bytes: below 64 KiB");
-  if (spec->inodes != 0 && (spec->inodes < 64 || spec->inodes > INT64_MAX))
-    return coffer_fail (call, COFFER_INVALID, "inodes: below 64");
-  if (spec->memory_bytes != 0
-      && (spec->memory_bytes < 4 << 20 || spec->memory_bytes > INT64_MAX))
-    return coffer_fail (call, COFFER_INVALID, "memory_bytes: below 4 MiB");
-  if (spec->ttl_ms > UINT64_C (1000) * 86400 * 365 * 10)
-    return coffer_fail (call, COFFER_INVALID, "ttl_ms: above ten years");
+  if (limits_refuse (call, spec) != COFFER_OK)
+    return COFFER_INVALID;
   return require_refuse (call, spec);
 }
 
@@ -226,9 +218,9 @@ plan_fill (struct making *making, struct init_plan *plan)
   plan->address_bytes = spec->address_bytes;
   plan->file_bytes = spec->file_bytes;
   plan->open_files = spec->open_files;
-  if (spec->memory_bytes != 0 && !(making->cgroup & CGROUP_MEMORY))
+  if (spec->memory_bytes != 0 && !(making->cgroup.bits & CGROUP_MEMORY))
     plan->data_bytes = spec->memory_bytes;
-  if (making->cgroup & CGROUP_PIDS)
+  if (making->cgroup.bits & CGROUP_PIDS)
     plan->flags |= PLAN_CGROUP;
   if (spec->single_exec)
     plan->flags |= PLAN_SINGLE;
@@ -256,7 +248,7 @@ plan_send (struct making *making)
   coffer_autobuffer struct coffer_buffer strings = { 0 };
   const struct coffer_sandbox_spec *spec = making->spec;
   struct link link = { .fd = making->control };
-  int fds[MOUNTS_MAX + 2];
+  int fds[MOUNTS_MAX + 4];
   struct request request = { .type = INIT_PLAN, .body = &plan,
                              .size = sizeof plan, .fds = fds };
   const uint32_t mounts_size
@@ -292,6 +284,11 @@ plan_send (struct making *making)
     plan.flags |= PLAN_LISTENER;
     fds[request.n_fds++] = making->listener;
   }
+  for (i = 0; i < 2; i++)
+    if (making->cgroup.commands[i] >= 0) {
+      plan.flags |= i == 0 ? PLAN_GROUP : PLAN_GROUP_2;
+      fds[request.n_fds++] = making->cgroup.commands[i];
+    }
   for (i = 0; i < making->n_mounts; i++)
     fds[request.n_fds++] = making->mount_fds[i];
   request.more = strings.data;

@@ -207,23 +207,25 @@ probe_confinement (struct coffer_call *call)
 static int32_t
 probe_cgroup (struct coffer_call *call)
 {
-  static const char *const without[] = { "limit.memory", "limit.cpu", NULL };
-  static const char *const no_memory[] = { "limit.memory", NULL };
-  static const char *const no_cpu[] = { "limit.cpu", NULL };
-  const char *why = NULL;
+  const char *why = NULL, *narrows[3] = { NULL, NULL, NULL };
   unsigned bits = cgroup_usable (&why);
   char value[64];
+  size_t n = 0;
 
-  if (!(bits & (CGROUP_MEMORY | CGROUP_CPU)))
-    return fact (call, "cgroup", "absent", "no group can be made here",
-                 "looked for this process's own group", why, without);
+  /* Processes are counted without a group as well. */
+  if (!(bits & CGROUP_MEMORY))
+    narrows[n++] = "limit.memory";
+  if (!(bits & CGROUP_CPU))
+    narrows[n++] = "limit.cpu";
+  if (bits == 0)
+    return fact (call, "cgroup", "absent", "limits are those of processes",
+                 "looked for this process's own group", why, narrows);
   snprintf (value, sizeof value, "%s%s%s",
             bits & CGROUP_MEMORY ? "memory " : "",
             bits & CGROUP_PIDS ? "pids " : "", bits & CGROUP_CPU ? "cpu" : "");
-  return fact (call, "cgroup", "ok", value,
-               "looked for this process's own group", NULL,
-               !(bits & CGROUP_MEMORY) ? no_memory
-               : !(bits & CGROUP_CPU) ? no_cpu : NULL);
+  return fact (call, "cgroup", why ? "degraded" : "ok", value,
+               "looked for this process's own group", why,
+               n > 0 ? narrows : NULL);
 }
 
 static int32_t

@@ -83,7 +83,10 @@ enum init_plan_flag {
   PLAN_PRIVILEGED = 32,         /* the maker is root: take the mapped ids */
   PLAN_CGROUP = 64,             /* limits are a cgroup's, not rlimits */
   PLAN_STRICT = 128,            /* commands get the strict filter as well */
-  PLAN_LANDLOCK = 256           /* refused without */
+  PLAN_LANDLOCK = 256,          /* refused without */
+  PLAN_GROUP = 512,             /* descriptor: of a file of a control group
+                                 * that a command writes itself into */
+  PLAN_GROUP_2 = 1024           /* descriptor: one more */
 };
 
 /* Followed by `mounts` times init_mount and then by the strings: at offsets,
@@ -178,7 +181,9 @@ enum init_exit_flag {
   EXIT_RUNNING = 1,
   EXIT_TIMED_OUT = 2,
   EXIT_BACKGROUND = 4,
-  EXIT_LEFT = 8                 /* what it left behind could not be ended */
+  EXIT_LEFT = 8,                /* what it left behind could not be ended */
+  EXIT_DISK = 16,               /* no room was left at its end */
+  EXIT_INODES = 32
 };
 
 struct init_exit {
@@ -198,7 +203,7 @@ struct init_exit {
 
 enum init_exec_step {
   STEP_NONE, STEP_FORK, STEP_STREAMS, STEP_TERMINAL, STEP_CWD, STEP_PROGRAM,
-  STEP_FILTER
+  STEP_FILTER, STEP_GROUP
 };
 
 struct init_state {

@@ -2,6 +2,7 @@
 /* Facts that a profile requires.  Where one does not hold the sandbox is not
  * made: what is required is never taken down to what there is. */
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -42,19 +43,18 @@ require_refuse (struct coffer_call *call,
   return COFFER_OK;
 }
 
-/* Each limit that was asked for is a control group's. */
+/* There is a group, and each limit that was asked for is its own. */
 int32_t
 require_hold (struct making *making)
 {
-  const struct coffer_sandbox_spec *spec = making->spec;
-  unsigned wanted = (spec->memory_bytes ? CGROUP_MEMORY : 0u)
-                    | (spec->pids ? CGROUP_PIDS : 0u)
-                    | (spec->cpu_millis ? CGROUP_CPU : 0u);
+  char text[400];
 
-  if (!required (spec, "cgroup")
-      || (making->cgroup != 0 && (making->cgroup & wanted) == wanted))
+  if (!required (making->spec, "cgroup")
+      || ((making->cgroup.bits & CGROUP_PIDS)
+          && limits_lacking (making)[0] == NULL))
     return COFFER_OK;
-  return fail_with (making->call, COFFER_UNAVAILABLE,
-                    "require: cgroup: the limits are not those of a control "
-                    "group here: %.200s", making->cgroup_why);
+  snprintf (text, sizeof text, "require: cgroup: %s",
+            making->cgroup.why ? making->cgroup.why : "there is none here");
+  return coffer_fail_with (making->call, COFFER_UNAVAILABLE, COFFER_RETRY_NO,
+                           text, "{\"requirement\":\"cgroup\"}");
 }

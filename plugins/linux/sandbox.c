@@ -237,10 +237,12 @@ void
 sandbox_clear (int folder)
 {
   static const char *const names[]
-    = { "cgroup", "metadata", "init", SOCKET_NAME };
+    = { "metadata", "init", SOCKET_NAME };
   size_t i;
 
-  cgroup_remove (folder);
+  /* What is still there is for the next one to look at, by this note. */
+  if (cgroup_remove (folder) == 0)
+    unlinkat (folder, "cgroup", 0);
   for (i = 0; i < sizeof names / sizeof names[0]; i++)
     unlinkat (folder, names[i], 0);
 }

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "layer.h"
+#include "clone.h"
 #include "spawn.h"
 
 #ifndef CLOSE_RANGE_CLOEXEC
@@ -101,11 +102,34 @@ child_main (void *data)
   return child_failed (child, "starting coffer-init");
 }
 
+/* Begun in its control group, where the kernel can and this process may; else
+ * in the caller's. */
+static pid_t
+child_clone_into (struct child *child, char *stack, size_t size, int flags,
+                  int *pidfd, struct cgroup *group)
+{
+  struct clone_args_ args
+    = { .flags = (uint64_t) (flags & ~CSIGNAL) | CLONE_INTO_CGROUP_,
+        .pidfd = (uintptr_t) pidfd, .exit_signal = SIGCHLD,
+        .stack = (uintptr_t) stack, .stack_size = size,
+        .cgroup = (uint64_t) group->into };
+  long pid = group->into < 0 ? -ENOSYS
+                             : clone3_run (&args, child_main, child);
+
+  if (pid > 0) {
+    group->entered = 1;
+    return (pid_t) pid;
+  }
+  return clone (child_main, stack + size, flags, child, pidfd, NULL, NULL);
+}
+
 /* No group of the caller's goes along: as root they are given up for the
  * moment of the clone, by this thread alone. */
 static pid_t
-child_clone (struct child *child, char *stack_top, int *pidfd, int privileged)
+child_clone (struct making *making, struct child *child, char *stack,
+             size_t size)
 {
+  const int privileged = making->ids.privileged && LAYER_ON (GROUPS);
   const int flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD
                     | LAYER_FLAG (USER, CLONE_NEWUSER)
                     | LAYER_FLAG (MOUNT, CLONE_NEWNS)
@@ -130,7 +154,8 @@ child_clone (struct child *child, char *stack_top, int *pidfd, int privileged)
       return -1;
     }
   }
-  pid = clone (child_main, stack_top, flags, child, pidfd, NULL, NULL);
+  pid = child_clone_into (child, stack, size, flags, &making->pidfd,
+                          &making->cgroup);
   saved = errno;
   if (privileged)
     syscall (SYS_setgroups, n, all);
@@ -153,8 +178,7 @@ child_start (struct making *making, struct child *child)
     return -1;
   sigfillset (&all);
   pthread_sigmask (SIG_SETMASK, &all, &old);
-  pid = child_clone (child, stack + stack_size, &making->pidfd,
-                     making->ids.privileged && LAYER_ON (GROUPS));
+  pid = child_clone (making, child, stack, stack_size);
   saved = errno;
   pthread_sigmask (SIG_SETMASK, &old, NULL);
   free (stack);
@@ -220,27 +244,6 @@ child_spawn (struct making *making)
 
 /* ---- the operation ------------------------------------------------------ */
 
-static int32_t
-cgroup_take (struct making *making)
-{
-  const struct coffer_sandbox_spec *spec = making->spec;
-  struct cgroup_limits limits = { spec->memory_bytes, spec->pids,
-                                  spec->cpu_millis };
-  int bits;
-
-  making->cgroup_why = "no limit was asked for";
-  if (limits.memory_bytes == 0 && limits.pids == 0 && limits.cpu_millis == 0)
-    return COFFER_OK;
-  if (making->folder < 0 || !LAYER_ON (CGROUP)
-      || cgroup_usable (&making->cgroup_why) == 0)
-    return COFFER_OK;
-  bits = cgroup_make (making->folder, making->id, making->pid, &limits);
-  if (bits < 0)
-    return coffer_fail_errno (making->call, errno, "control group");
-  making->cgroup = (unsigned) bits;
-  return COFFER_OK;
-}
-
 static int
 metadata_keep (struct making *making)
 {
@@ -275,6 +278,7 @@ info_emit (struct making *making)
                       - coffer_boottime_ns ();
   info.isolation = "namespaces";
   info.workspace = "/workspace";
+  info.not_applied = limits_lacking (making);
   info.metadata = making->spec->metadata;
   return coffer_emit_sandbox_info (making->call, &info);
 }
@@ -314,15 +318,19 @@ making_run (struct making *making)
     if (making->listener < 0 || metadata_keep (making) == -1)
       code = coffer_fail_errno (call, errno, "the sandbox's folder");
   }
+  if (code == COFFER_OK) {
+    limits_take (making);
+    code = require_hold (making);
+  }
   if (code == COFFER_OK)
     code = child_spawn (making);
   if (code == COFFER_OK && making->folder >= 0
       && sandbox_note_init (making->folder, making->pidfd, making->pid) == -1)
     code = coffer_fail_errno (call, errno, "the sandbox's folder");
-  if (code == COFFER_OK)
-    code = cgroup_take (making);
-  if (code == COFFER_OK)
+  if (code == COFFER_OK) {
+    limits_enter (making);
     code = require_hold (making);
+  }
   if (code == COFFER_OK && making->spec->ttl_ms != 0)
     making->expires_ns = coffer_boottime_ns ()
                          + (int64_t) making->spec->ttl_ms * 1000000;
@@ -364,6 +372,7 @@ making_fini (struct making *making)
     if (making->mounts[i].flags & MOUNT_DETACHED)
       coffer_fd_close (&making->mount_fds[i]);
   }
+  cgroup_fini (&making->cgroup);
   coffer_fd_close (&making->listener);
   coffer_fd_close (&making->control);
   coffer_fd_close (&making->pidfd);
@@ -405,6 +414,7 @@ static int
 folder_needed (const struct coffer_sandbox_spec *spec)
 {
   return !spec->single_exec || spec->lifeline < 0 || spec->memory_bytes != 0
+         || required (spec, "cgroup")
          || spec->pids != 0 || spec->cpu_millis != 0
          || (spec->metadata != NULL && spec->metadata[0] != NULL);
 }
@@ -459,7 +469,7 @@ linux_sandbox_create (struct coffer_call *call, void *data,
   struct making making = { .self = data, .call = call, .id = sandbox,
                            .spec = spec ? spec : &defaults, .folder = -1,
                            .listener = -1, .control = -1, .pidfd = -1,
-                           .proc = -1 };
+                           .proc = -1, .cgroup = CGROUP_NONE };
   const char *why = NULL;
   int exists = 0;
   int32_t code;

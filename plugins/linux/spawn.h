@@ -3,11 +3,13 @@
  *
  * spawn.c   the order of things, the first process, taking it all back
  * plan.c    what was asked for, checked, and told to the init
+ * limits.c  limits: their ranges, by what means, which of them hold
  * facts.c   what came of it */
 
 #ifndef LINUX_SPAWN_H
 #define LINUX_SPAWN_H
 
+#include "layer.h"
 #include "linux.h"
 
 #define MOUNTS_MAX 48
@@ -23,8 +25,8 @@ struct making {
   int folder, listener, control, pidfd;
   int proc;                     /* the init's folder in /proc */
   pid_t pid;
-  unsigned cgroup;              /* bits that hold */
-  const char *cgroup_why;
+  struct cgroup cgroup;
+  const char *lacking[4];       /* limits that do not hold */
   size_t n_mounts;
   struct init_mount mounts[MOUNTS_MAX];
   char *sources[MOUNTS_MAX];
@@ -47,7 +49,26 @@ int32_t mounts_prepare (struct making *making);
 /* -1 with errno. */
 int plan_send (struct making *making);
 
+/* ---- limits.c ----------------------------------------------------------- */
+
+/* Each within its range. */
+int32_t limits_refuse (struct coffer_call *call,
+                       const struct coffer_sandbox_spec *spec);
+/* Control groups: before there is a process, and with it. */
+void limits_take (struct making *making);
+void limits_enter (struct making *making);
+int32_t limits_facts (struct making *making);
+/* Words of limits that were asked for and do not hold for the whole sandbox. */
+const char *const *limits_lacking (struct making *making);
+
 /* ---- facts.c ------------------------------------------------------------ */
+
+int32_t fact_emit (struct coffer_call *call, const char *name,
+                   const char *state, const char *value, const char *how,
+                   const char *remedy);
+/* A file of the init's folder in /proc: its size, or -1. */
+ssize_t init_file (const struct making *making, const char *name, char *out,
+                   size_t size);
 
 /* Waits for READY, and emits what the init and this process have read back. */
 int32_t ready_take (struct making *making);

@@ -17,56 +17,6 @@
 #define PR_GET_DUMPABLE_ 3
 #define SECUREBITS_ 0xef        /* all of them, locked; KEEP_CAPS off, locked */
 
-/* ---- limits ------------------------------------------------------------- */
-
-/* Soft and hard, never above what the hard one is already. */
-static void
-limit_set (const char *step, int which, uint64_t soft, uint64_t hard)
-{
-  struct {
-    uint64_t soft, hard;
-  } now, limit = { soft, hard };
-
-  must (step, SYS (prlimit64, 0, which, 0, &now));
-  if (limit.hard > now.hard)
-    limit.hard = now.hard;
-  if (limit.soft > limit.hard)
-    limit.soft = limit.hard;
-  must (step, SYS (prlimit64, 0, which, &limit, 0));
-}
-
-#define ALL UINT64_MAX          /* RLIM_INFINITY */
-
-static void
-limits_set (const struct plan *plan)
-{
-  const struct init_plan *body = &plan->body;
-  uint64_t data = body->data_bytes ? body->data_bytes : ALL;
-  uint64_t address = body->address_bytes ? body->address_bytes : ALL;
-  uint64_t file = body->file_bytes ? body->file_bytes : ALL;
-
-  /* Soft limits of the process that made this sandbox are its own affair. */
-  limit_set ("rlimit cpu", 0, ALL, ALL);
-  limit_set ("rlimit fsize", 1, file, file);
-  limit_set ("rlimit data", 2, data, data);
-  limit_set ("rlimit stack", 3, 8 << 20, ALL);
-  limit_set ("rlimit rss", 5, ALL, ALL);
-  limit_set ("rlimit as", 9, address, address);
-  if (body->open_files != 0)
-    limit_set ("rlimit nofile", 7, body->open_files, body->open_files);
-  else
-    limit_set ("rlimit nofile", 7, 1024, 65536);
-  /* One byte, not none: with none a piped handler of the host still runs. */
-  limit_set ("rlimit core", 4, 1, 1);
-  limit_set ("rlimit memlock", 8, 0, 0);
-  limit_set ("rlimit sigpending", 11, 4096, 4096);
-  limit_set ("rlimit msgqueue", 12, 0, 0);
-  limit_set ("rlimit nice", 13, 0, 0);
-  limit_set ("rlimit rtprio", 14, 0, 0);
-  if (plan->body.pids != 0 && !(plan->body.flags & PLAN_CGROUP))
-    limit_set ("rlimit nproc", 6, plan->body.pids, plan->body.pids);
-}
-
 /* ---- capabilities ------------------------------------------------------- */
 
 static void
@@ -247,6 +197,7 @@ confine_all (const struct plan *plan, struct facts *facts)
     facts_privileges (facts);
     landlock_facts (facts);
     facts_root (plan, facts);
+    limits_facts (plan, facts);
   }
   landlock_done ();
   fd_close (host_pts);

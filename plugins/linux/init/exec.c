@@ -92,6 +92,9 @@ child_main (void *data)
   long r;
   int i;
 
+  r = groups_enter ();
+  if (r < 0)
+    return child_failed (start, STEP_GROUP, r);
   /* A group of its own is what signals are sent to. */
   r = LAYER_ON (SESSION) ? SYS (setsid) : 0;
   if (r < 0)
@@ -217,6 +220,7 @@ command_end (struct command *command)
   command->pid = 0;
   command->ended = 1;
   command->exit.flags &= ~(uint32_t) EXIT_RUNNING;
+  command->exit.flags |= limits_reached ();
   fd_close (command->tty);
   fd_close (command->input);
   command->tty = command->input = -1;

@@ -3,8 +3,8 @@
  *
  * main.c    the start, the event loop, requests
  * setup.c   mounts, /etc, /dev, /proc, pivot
- * confine.c limits, capabilities, and reading all of it back
- * landlock.c, filter.c   what their names say
+ * confine.c capabilities, and reading all of it back
+ * landlock.c, filter.c, limits.c   what their names say
  * exec.c    commands
  * request.c what a command is started with: argv, environment, streams
  * monitor.c the process above each command where there are several
@@ -112,6 +112,19 @@ void filter_enter (void);
 /* In the process that becomes a command: 0, and what execve's sixth argument
  * must be from now on.  A negative errno. */
 long filter_enter_strict (uint64_t *secret);
+
+/* ---- limits.c ----------------------------------------------------------- */
+
+/* Files of control groups that a command writes itself into, -1. */
+extern int group_fds[2];
+/* In the process that is to be a command: 0 or a negative errno. */
+long groups_enter (void);
+/* While there are rights to: what shared memory of System V may take. */
+void limits_prepare (const struct plan *plan);
+void limits_set (const struct plan *plan);
+void limits_facts (const struct plan *plan, struct facts *facts);
+/* EXIT_DISK, EXIT_INODES: what is full now. */
+uint32_t limits_reached (void);
 
 /* ---- exec.c ------------------------------------------------------------- */
 

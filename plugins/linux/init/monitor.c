@@ -236,14 +236,15 @@ spool_take (int stream)
 static void
 descriptors_keep (const struct start *start)
 {
-  int keep[9] = { notify_fd, start->in, start->out, start->err, pipes[0],
-                  pipes[1], spool[0], spool[1], null_fd };
+  int keep[11] = { notify_fd, start->in, start->out, start->err, pipes[0],
+                   pipes[1], spool[0], spool[1], null_fd, group_fds[0],
+                   group_fds[1] };
   int next = 3, i, least;
 
   /* Close everything between the ones to keep, in order. */
   for (;;) {
     least = -1;
-    for (i = 0; i < 9; i++)
+    for (i = 0; i < 11; i++)
       if (keep[i] >= next && (least < 0 || keep[i] < least))
         least = keep[i];
     if (signal_fd >= next && (least < 0 || signal_fd < least))

@@ -653,8 +653,10 @@ void
 setup_all (const struct plan *plan)
 {
   SYS (umask, 0);
-  if (LAYER_ON (USER))
-    ids_take (plan);
+  /* Only of a namespace of its own. */
+  if (LAYER_ON (USER) && LAYER_ON (IPC))
+    limits_prepare (plan);
+  ids_take (plan);
   if (LAYER_ON (DUMPABLE))
     must ("prctl dumpable", SYS (prctl, 4, 0, 0, 0, 0));
   if (LAYER_ON (UTS))

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Version 1: a group in the tree of each controller that has something to
+ * limit, each for itself: one that cannot be had is no reason to go without the
+ * others.
+ *
+ * The init is in those for memory and time.  Commands put themselves into the
+ * one that counts processes and the one that stops them, through descriptors
+ * that the init has: init and its monitors are neither counted nor stopped.  A
+ * sandbox for one command is not stopped, and its init is counted along. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cgroup.h"
+
+static int
+memory_fill (const char *dir, const struct cgroup_limits *limits,
+             struct cgroup *group)
+{
+  if (group_write_number (dir, "memory.limit_in_bytes", limits->memory_bytes)
+        == -1)
+    return -1;
+  group_write (dir, "memory.swappiness", "0");
+  group->swap_off = group_swapless ();
+  if (group_write_number (dir, "memory.memsw.limit_in_bytes",
+                          limits->memory_bytes) == 0)
+    group->swap_off = 1;
+  else if (errno != ENOENT && errno != EACCES)
+    return -1;
+  return 0;
+}
+
+static int
+pids_fill (const char *dir, const struct cgroup_limits *limits,
+           struct cgroup *group)
+{
+  return group_write_number (dir, "pids.max",
+                             (uint64_t) limits->pids + (group->single != 0));
+}
+
+static int
+cpu_fill (const char *dir, const struct cgroup_limits *limits,
+          struct cgroup *group)
+{
+  uint64_t quota, period;
+
+  (void) group;
+  group_cpu (limits->cpu_millis, &quota, &period);
+  return group_write_number (dir, "cpu.cfs_period_us", period) == -1
+             || group_write_number (dir, "cpu.cfs_quota_us", quota) == -1
+    ? -1 : 0;
+}
+
+static int
+freezer_fill (const char *dir, const struct cgroup_limits *limits,
+              struct cgroup *group)
+{
+  (void) dir;
+  (void) limits;
+  (void) group;
+  return 0;
+}
+
+/* Where commands write themselves in.  Opened by who may: what is written is
+ * judged by that. */
+static int
+commands_open (const char *dir, int *out)
+{
+  char path[PATH_MAX];
+
+  if (group_path (path, dir, "tasks") == -1)
+    return -1;
+  *out = open (path, O_WRONLY | O_CLOEXEC);
+  return *out < 0 ? -1 : 0;
+}
+
+static int
+for_commands (int tree, const struct cgroup *group)
+{
+  return !group->single && (tree == TREE_PIDS || tree == TREE_FREEZER);
+}
+
+static void
+tree_drop (const char *dir, int tree, struct cgroup *group)
+{
+  int error = errno;
+
+  rmdir (dir);
+  group->bits &= ~(1u << tree);
+  if (group->why == NULL)
+    group->why = place_why (error);
+}
+
+void
+v1_make (const struct place *place, const struct cgroup_limits *limits,
+         struct cgroup *group)
+{
+  static int (*const fill[TREES]) (const char *, const struct cgroup_limits *,
+                                   struct cgroup *)
+    = { memory_fill, pids_fill, cpu_fill, freezer_fill };
+  int tree, *commands;
+
+  for (tree = 0; tree < TREES; tree++) {
+    if (!(group->bits & (1u << tree)))
+      continue;
+    commands = &group->commands[tree == TREE_FREEZER];
+    if (group_new (place->dirs[tree]) == -1
+        || fill[tree](place->dirs[tree], limits, group) == -1
+        || (for_commands (tree, group)
+            && commands_open (place->dirs[tree], commands) == -1))
+      tree_drop (place->dirs[tree], tree, group);
+  }
+}
+
+static int
+tree_holds (const char *dir, int tree, pid_t pid,
+            const struct cgroup_limits *limits, const struct cgroup *group)
+{
+  uint64_t quota, period;
+
+  if (!for_commands (tree, group)
+      && group_number (dir, "cgroup.procs") != (uint64_t) pid)
+    return 0;
+  switch (tree) {
+  case TREE_MEMORY:
+    return group_holds (dir, "memory.limit_in_bytes", limits->memory_bytes);
+  case TREE_PIDS:
+    return group_holds (dir, "pids.max", (uint64_t) limits->pids + 1);
+  case TREE_CPU:
+    group_cpu (limits->cpu_millis, &quota, &period);
+    return group_number (dir, "cpu.cfs_period_us") == period
+           && group_holds (dir, "cpu.cfs_quota_us", quota);
+  default:
+    return 1;
+  }
+}
+
+void
+v1_enter (const struct place *place, pid_t pid,
+          const struct cgroup_limits *limits, struct cgroup *group)
+{
+  int tree;
+
+  for (tree = 0; tree < TREES; tree++) {
+    if (!(group->bits & (1u << tree)))
+      continue;
+    if (!for_commands (tree, group)
+        && group_write_number (place->dirs[tree], "tasks", (uint64_t) pid) == -1)
+      tree_drop (place->dirs[tree], tree, group);
+    else if (!tree_holds (place->dirs[tree], tree, pid, limits, group)) {
+      errno = EPROTO;
+      tree_drop (place->dirs[tree], tree, group);
+    }
+  }
+}

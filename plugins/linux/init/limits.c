@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits that the init sets itself: those of each process, of the memory that
+ * processes share, and of the file system that everything is written to.  Which
+ * of the last were reached is looked up when a command ends. */
+
+#include "init.h"
+
+#define AT_FDCWD_ -100
+#define O_WRONLY_ 1
+#define O_CLOEXEC_ 02000000
+#define DATA "/dev/shm"         /* of the one file system that is capped */
+#define ALL UINT64_MAX          /* RLIM_INFINITY */
+#define CORE_BYTES 1
+
+int group_fds[2] = { -1, -1 };
+
+/* ---- of each process ---------------------------------------------------- */
+
+/* Soft and hard, never above what the hard one is already. */
+static void
+limit_set (const char *step, int which, uint64_t soft, uint64_t hard)
+{
+  struct {
+    uint64_t soft, hard;
+  } now, limit = { soft, hard };
+
+  must (step, SYS (prlimit64, 0, which, 0, &now));
+  if (limit.hard > now.hard)
+    limit.hard = now.hard;
+  if (limit.soft > limit.hard)
+    limit.soft = limit.hard;
+  must (step, SYS (prlimit64, 0, which, &limit, 0));
+}
+
+void
+limits_set (const struct plan *plan)
+{
+  const struct init_plan *body = &plan->body;
+  uint64_t data = body->data_bytes ? body->data_bytes : ALL;
+  uint64_t address = body->address_bytes ? body->address_bytes : ALL;
+  uint64_t file = body->file_bytes ? body->file_bytes : ALL;
+
+  /* Soft limits of the process that made this sandbox are its own affair. */
+  limit_set ("rlimit cpu", 0, ALL, ALL);
+  limit_set ("rlimit fsize", 1, file, file);
+  limit_set ("rlimit data", 2, data, data);
+  limit_set ("rlimit stack", 3, 8 << 20, ALL);
+  limit_set ("rlimit rss", 5, ALL, ALL);
+  limit_set ("rlimit as", 9, address, address);
+  if (body->open_files != 0)
+    limit_set ("rlimit nofile", 7, body->open_files, body->open_files);
+  else
+    limit_set ("rlimit nofile", 7, 1024, 65536);
+  /* One byte, not none: with none a piped handler of the host still runs. */
+  limit_set ("rlimit core", 4, CORE_BYTES, CORE_BYTES);
+  limit_set ("rlimit memlock", 8, 0, 0);
+  limit_set ("rlimit sigpending", 11, 4096, 4096);
+  limit_set ("rlimit msgqueue", 12, 0, 0);
+  limit_set ("rlimit nice", 13, 0, 0);
+  limit_set ("rlimit rtprio", 14, 0, 0);
+  if (plan->body.pids != 0 && !(plan->body.flags & PLAN_CGROUP))
+    limit_set ("rlimit nproc", 6, plan->body.pids, plan->body.pids);
+}
+
+/* ---- of the whole sandbox ----------------------------------------------- */
+
+long
+groups_enter (void)
+{
+  long r = 0;
+  int i;
+
+  for (i = 0; i < 2 && r >= 0; i++)
+    if (group_fds[i] >= 0)
+      r = SYS (write, group_fds[i], "0", 1);
+  return r < 0 ? r : 0;
+}
+
+static int shm_capped;
+
+static int
+number_put (const char *path, uint64_t value)
+{
+  char text[21];
+  int fd = (int) SYS (openat, AT_FDCWD_, path, O_WRONLY_ | O_CLOEXEC_);
+  long r;
+
+  if (fd < 0)
+    return 0;
+  text_number (text, value);
+  r = SYS (write, fd, text, strlen (text));
+  fd_close (fd);
+  return r > 0;
+}
+
+/* Segments of System V lie in no file system that is capped.  The kernel lets
+ * only root say how much they may take, also in a namespace of its own; a
+ * control group counts them all the same. */
+void
+limits_prepare (const struct plan *plan)
+{
+  if (!(plan->body.flags & PLAN_PRIVILEGED))
+    return;
+  shm_capped = number_put ("/proc/sys/kernel/shmall",
+                           (plan->body.disk_bytes + 4095) / 4096)
+               && number_put ("/proc/sys/kernel/msgmni", 128);
+}
+
+/* Bytes and inodes of the file system, free ones with `free`. */
+static int
+data_count (int free, uint64_t *bytes, uint64_t *inodes)
+{
+  uint64_t fs[16];
+
+  memset (fs, 0, sizeof fs);
+  if (SYS (statfs, DATA, fs) < 0)
+    return -1;
+  /* f_bsize, f_blocks, f_bfree, f_bavail, f_files, f_ffree */
+  *bytes = fs[1] * fs[free ? 4 : 2];
+  *inodes = fs[free ? 6 : 5];
+  return 0;
+}
+
+uint32_t
+limits_reached (void)
+{
+  uint64_t bytes, inodes;
+
+  if (data_count (1, &bytes, &inodes) < 0)
+    return 0;
+  return (bytes == 0 ? EXIT_DISK : 0u) | (inodes == 0 ? EXIT_INODES : 0u);
+}
+
+void
+limits_facts (const struct plan *plan, struct facts *facts)
+{
+  char value[128], one[21], two[21];
+  struct {
+    uint64_t soft, hard;
+  } core;
+  uint64_t bytes, inodes;
+
+  must ("rlimit core: read back", SYS (prlimit64, 0, 4, 0, &core));
+  if (core.hard > CORE_BYTES)
+    setup_fail ("rlimit core: read back", -EPERM_);
+  fact_add (facts, "limit.core", "ok", "one byte, so that no handler runs",
+            "RLIMIT_CORE", "");
+  if (data_count (0, &bytes, &inodes) < 0 || bytes == 0 || inodes == 0
+      || bytes > ((plan->body.disk_bytes + 4095) & ~(uint64_t) 4095)
+      || inodes > plan->body.inodes)
+    setup_fail ("data: read back", -EPERM_);
+  text_join (value, sizeof value, text_number (one, bytes), " bytes, ",
+             text_number (two, inodes), " inodes", NULL);
+  fact_add (facts, "limit.disk", "ok", value,
+            "statfs of /workspace, /tmp and /dev/shm in memory", "");
+  if (shm_capped)
+    fact_add (facts, "limit.shm", "ok", "segments of System V as the disk",
+              "kernel.shmall", "");
+}
