@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <linux/magic.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +28,7 @@ exec_name (char out[16], uint32_t exec)
   snprintf (out, 16, "e%" PRIu32, exec);
 }
 
-static int32_t
+int32_t
 exec_number (struct coffer_call *call, const char *name, uint32_t *out)
 {
   unsigned long value = 0;
@@ -47,14 +45,17 @@ exec_number (struct coffer_call *call, const char *name, uint32_t *out)
   return coffer_fail (call, COFFER_NOT_FOUND, "no command has such an id");
 }
 
-static int32_t
-ask_failed (struct coffer_call *call, const char *exec)
+int32_t
+exec_ask_failed (struct coffer_call *call, const char *exec)
 {
   if (errno == ENOENT)
     return fail_with (call, COFFER_NOT_FOUND, "command %.32s is not known",
                       exec);
   if (errno == ESRCH)
     return fail_with (call, COFFER_CONFLICT, "command %.32s has ended", exec);
+  if (errno == ESTALE)
+    return coffer_fail (call, COFFER_CONFLICT,
+                        "the sandbox is paused; resume it first");
   if (errno == ECONNRESET)
     return coffer_fail (call, COFFER_NOT_FOUND, "the sandbox has ended");
   return coffer_fail_errno (call, errno, "asking the sandbox's init");
@@ -79,7 +80,7 @@ command_ask (struct linux_provider *self, struct coffer_call *call,
   if (code != COFFER_OK)
     return code;
   if (link_ask (&link, &request, &reply, call) == -1)
-    return ask_failed (call, exec);
+    return exec_ask_failed (call, exec);
   coffer_fd_close (&reply.fd);
   return COFFER_OK;
 }
@@ -207,7 +208,7 @@ start_failed (struct coffer_call *call)
   if (errno == EAGAIN)
     return fail_with (call, COFFER_LIMIT, "at most %d commands at once",
                       INIT_EXECS_MAX);
-  return ask_failed (call, "");
+  return exec_ask_failed (call, "");
 }
 
 int32_t
@@ -340,7 +341,7 @@ wait_failed (struct linux_provider *self, struct coffer_call *call,
       && use.oom_kills > 0)
     return exit_emit (self, call, sandbox, &exit);
   errno = error;
-  return ask_failed (call, exec);
+  return exec_ask_failed (call, exec);
 }
 
 int32_t
@@ -383,12 +384,12 @@ linux_exec_list (struct coffer_call *call, void *self, const char *sandbox,
   if (code != COFFER_OK)
     return code;
   if (link_send (&link, &request, call) == -1)
-    return ask_failed (call, "");
+    return exec_ask_failed (call, "");
   /* One more than the most is the end of the list. */
   for (i = 0; code == COFFER_OK; i++) {
     if (link_receive (&link, &reply, 0, call->deadline_ns, call->cancel_fd)
           == -1)
-      return ask_failed (call, "");
+      return exec_ask_failed (call, "");
     coffer_fd_close (&reply.fd);
     if (reply.header.type != INIT_COMMAND)
       break;
@@ -396,119 +397,9 @@ linux_exec_list (struct coffer_call *call, void *self, const char *sandbox,
       return coffer_fail (call, COFFER_INTERNAL,
                           "the init lists more commands than there can be");
     if (reply_body (&reply, &command, sizeof command) == -1)
-      return ask_failed (call, "");
+      return exec_ask_failed (call, "");
     code = started_emit (call, &command, NULL);
   }
-  return code;
-}
-
-/* ---- kept output -------------------------------------------------------- */
-
-static int32_t
-bytes_give (struct coffer_call *call, int out, const char *at, size_t size)
-{
-  ssize_t n;
-
-  while (size > 0) {
-    if (coffer_wait_fd (out, POLLOUT, call->deadline_ns, call->cancel_fd) <= 0)
-      return coffer_fail_errno (call, errno, "giving kept output on");
-    /* At most what poll promises: the descriptor may block. */
-    n = write (out, at, size < PIPE_BUF ? size : PIPE_BUF);
-    if (n < 0 && errno != EINTR && errno != EAGAIN)
-      return coffer_fail_errno (call, errno, "giving kept output on");
-    if (n > 0) {
-      at += n;
-      size -= (size_t) n;
-    }
-  }
-  return COFFER_OK;
-}
-
-/* What is kept beyond the offset, up to `bytes`, goes to `out`. */
-static int32_t
-kept_copy (struct coffer_call *call, int kept, uint64_t *offset,
-           uint64_t bytes, int out)
-{
-  char buffer[16384];
-  int32_t code = COFFER_OK;
-  size_t want;
-  ssize_t n;
-
-  while (code == COFFER_OK && *offset < bytes) {
-    want = bytes - *offset < sizeof buffer ? (size_t) (bytes - *offset)
-                                           : sizeof buffer;
-    n = pread (kept, buffer, want, (off_t) *offset);
-    if (n <= 0)
-      return coffer_fail_errno (call, n < 0 ? errno : EIO, "kept output");
-    *offset += (uint64_t) n;
-    if (out >= 0)
-      code = bytes_give (call, out, buffer, (size_t) n);
-  }
-  return code;
-}
-
-/* stream 0: waits for more than the offsets; 1, 2: its descriptor. */
-static int32_t
-spool_ask (struct coffer_call *call, struct link *link,
-           struct init_command *body, uint32_t stream, const char *exec,
-           struct init_spooled *spooled, int *fd)
-{
-  struct request request
-    = { .type = INIT_SPOOL, .body = body, .size = sizeof *body };
-  UNFILLED struct reply reply;
-  struct stat st;
-
-  body->stream = stream;
-  if (link_ask (link, &request, &reply, call) == -1)
-    return errno == EINVAL
-      ? coffer_fail (call, COFFER_CONFLICT,
-                     "the command does not run in the background")
-      : ask_failed (call, exec);
-  if (fd != NULL)
-    *fd = reply.fd;
-  else
-    coffer_fd_close (&reply.fd);
-  if (reply_body (&reply, spooled, sizeof *spooled) == -1)
-    return ask_failed (call, exec);
-  /* Only what cannot block is read, and never more than can be kept. */
-  if ((fd != NULL && (fstat (*fd, &st) == -1 || !S_ISREG (st.st_mode)))
-      || spooled->bytes[0] > INIT_SPOOL_MAX
-      || spooled->bytes[1] > INIT_SPOOL_MAX)
-    return coffer_fail (call, COFFER_INTERNAL,
-                        "the init's kept output is none");
-  return COFFER_OK;
-}
-
-int32_t
-linux_exec_attach (struct coffer_call *call, void *self, const char *sandbox,
-                   const char *exec, int32_t out, int32_t err,
-                   const struct coffer_exec_attach_opts *opts)
-{
-  struct init_command body = { .size = sizeof body };
-  struct init_spooled spooled = { 0 };
-  auto_link struct link link = { .fd = -1 };
-  coffer_autoclose int kept_out = -1, kept_err = -1;
-  int32_t code = exec_number (call, exec, &body.exec);
-
-  (void) opts;
-  if (code == COFFER_OK)
-    code = sandbox_reach (self, call, sandbox, &link);
-  if (code == COFFER_OK)
-    code = spool_ask (call, &link, &body, 1, exec, &spooled, &kept_out);
-  if (code == COFFER_OK)
-    code = spool_ask (call, &link, &body, 2, exec, &spooled, &kept_err);
-  while (code == COFFER_OK) {
-    code = kept_copy (call, kept_out, &body.offsets[0], spooled.bytes[0], out);
-    if (code == COFFER_OK)
-      code = kept_copy (call, kept_err, &body.offsets[1], spooled.bytes[1],
-                        err);
-    if (code != COFFER_OK || spooled.ended)
-      break;
-    code = spool_ask (call, &link, &body, 0, exec, &spooled, NULL);
-  }
-  if (code == COFFER_OK && (spooled.dropped[0] || spooled.dropped[1]))
-    coffer_log (call, COFFER_LOG_WARNING,
-                "output beyond the cap was not kept");
   return code;
 }
 

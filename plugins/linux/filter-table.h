@@ -491,6 +491,9 @@
   Z (prctl, EPERM, 0, 0xffffffff, 35, -1, 0, 0)                               \
   Z (prctl, EPERM, 0, 0xffffffff, 0x59616d61, -1, 0, 0)                       \
   Z (seccomp, EPERM, 0, 0xffffffff, 1, 1, 0x8, 0x8)                           \
+  /* Everybody at once: one command does not end the others of its sandbox.   \
+   * Those that it names it may signal; they are the same user's. */          \
+  Z (kill, EPERM, 0, 0xffffffff, 0xffffffff, -1, 0, 0)                        \
   /* Real-time scheduling. */                                                 \
   Z (sched_setscheduler, EPERM, 1, 0xbfffffff, 1, -1, 0, 0)                   \
   Z (sched_setscheduler, EPERM, 1, 0xbfffffff, 2, -1, 0, 0)                   \

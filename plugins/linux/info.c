@@ -58,7 +58,7 @@ state_emit (struct coffer_call *call, const struct link *link, const char *id,
     snprintf (native, sizeof native, "pid:%d", (int) peer.pid);
   info.sandbox = id;
   info.native_id = native[0] ? native : id;
-  info.state = "running";
+  info.state = state->flags & STATE_PAUSED ? "paused" : "running";
   info.created_ns = state->created_ns;
   if (state->expires_ns != 0)
     info.expires_ns = coffer_realtime_ns () + state->expires_ns

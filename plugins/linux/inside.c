@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files and numbers of a sandbox, from outside.
+/* Files of a sandbox, from outside.
  *
  * The root is a descriptor that the init opened itself: nothing but what a
  * process in there could reach, however this process is privileged, and no
@@ -201,58 +201,4 @@ linux_file_rename (struct coffer_call *call, void *self, const char *sandbox,
     code = visit_begin (self, call, sandbox, from, &visit);
   return code != COFFER_OK
     ? code : coffer_files_rename (call, visit.root, visit.path, visit.second);
-}
-
-/* ---- metrics ------------------------------------------------------------ */
-
-static int32_t
-metric_emit (struct coffer_call *call, const char *name, double value)
-{
-  struct coffer_metric metric = { sizeof metric };
-
-  metric.name = name;
-  metric.value = value;
-  return coffer_emit_metric (call, &metric);
-}
-
-int32_t
-linux_metrics (struct coffer_call *call, void *data, const char *sandbox,
-               const struct coffer_metrics_opts *opts)
-{
-  struct request request = { .type = INIT_INFO };
-  struct linux_provider *self = data;
-  auto_link struct link link = { .fd = -1 };
-  coffer_autoclose int folder = -1;
-  struct cgroup_use use;
-  struct init_state state;
-  UNFILLED struct reply reply;
-  int32_t code = sandbox_reach (self, call, sandbox, &link);
-
-  (void) opts;
-  if (code != COFFER_OK)
-    return code;
-  if (link_ask (&link, &request, &reply, call) == -1
-      || reply_body (&reply, &state, sizeof state) == -1)
-    return coffer_fail_errno (call, errno, "asking the sandbox's init");
-  if (self->runtime >= 0)
-    folder = openat (self->runtime, sandbox,
-                     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (folder >= 0 && cgroup_use (folder, &use) == 0
-      && use.memory_bytes != 0) {
-    code = metric_emit (call, "memory_bytes", (double) use.memory_bytes);
-    if (code == COFFER_OK)
-      code = metric_emit (call, "memory_peak_bytes",
-                          (double) use.memory_peak_bytes);
-  } else
-    code = metric_emit (call, "memory_bytes",
-                        (double) state.resident_pages
-                          * (double) sysconf (_SC_PAGESIZE));
-  if (code == COFFER_OK)
-    code = metric_emit (call, "cpu_seconds_total",
-                        (double) state.cpu_us / 1e6);
-  if (code == COFFER_OK)
-    code = metric_emit (call, "processes", (double) state.processes);
-  if (code == COFFER_OK)
-    code = metric_emit (call, "commands_running", (double) state.running);
-  return code;
 }

@@ -116,6 +116,8 @@ static const struct coffer_operations operations = {
   .sandbox_list = linux_sandbox_list,
   .sandbox_kill = linux_sandbox_kill,
   .sandbox_extend = linux_sandbox_extend,
+  .sandbox_pause = linux_sandbox_pause,
+  .sandbox_resume = linux_sandbox_resume,
   .exec_start = linux_exec_start,
   .exec_wait = linux_exec_wait,
   .exec_list = linux_exec_list,
@@ -130,6 +132,8 @@ static const struct coffer_operations operations = {
   .file_mkdir = linux_file_mkdir,
   .file_remove = linux_file_remove,
   .file_rename = linux_file_rename,
+  .port_resolve = linux_port_resolve,
+  .port_dial = linux_port_dial,
   .metrics = linux_metrics,
 };
 

@@ -8,7 +8,9 @@
  * info.c     what is said of them, lists, their time
  * cgroup.c   a control group for each, where one may be made; see cgroup.h
  * exec.c     commands
- * inside.c   files and metrics
+ * attach.c   their kept output
+ * reach.c    pause, ports, numbers
+ * inside.c   files
  * probe.c    what this machine lets a sandbox have
  *
  * A sandbox is a folder of the runtime directory, named by its id, and an init
@@ -260,6 +262,11 @@ int cgroup_use_of (const struct linux_provider *self, const char *id,
 
 /* ---- exec.c ------------------------------------------------------------- */
 
+/* "e7" is 7; NOT_FOUND is reported. */
+int32_t exec_number (struct coffer_call *call, const char *name,
+                     uint32_t *out);
+/* What errno means after asking about a command, reported. */
+int32_t exec_ask_failed (struct coffer_call *call, const char *exec);
 int32_t linux_exec_start (struct coffer_call *call, void *self,
                           const char *sandbox, const char *const *argv,
                           const char *const *env, const char *cwd, int32_t in,
@@ -271,6 +278,7 @@ int32_t linux_exec_wait (struct coffer_call *call, void *self,
 int32_t linux_exec_list (struct coffer_call *call, void *self,
                          const char *sandbox,
                          const struct coffer_exec_list_opts *opts);
+/* attach.c */
 int32_t linux_exec_attach (struct coffer_call *call, void *self,
                            const char *sandbox, const char *exec, int32_t out,
                            int32_t err,
@@ -312,6 +320,21 @@ int32_t linux_file_rename (struct coffer_call *call, void *self,
                            const char *sandbox, const char *from,
                            const char *to,
                            const struct coffer_file_rename_opts *opts);
+
+/* ---- reach.c ------------------------------------------------------------ */
+
+int32_t linux_sandbox_pause (struct coffer_call *call, void *self,
+                             const char *sandbox,
+                             const struct coffer_sandbox_pause_opts *opts);
+int32_t linux_sandbox_resume (struct coffer_call *call, void *self,
+                              const char *sandbox,
+                              const struct coffer_sandbox_resume_opts *opts);
+int32_t linux_port_resolve (struct coffer_call *call, void *self,
+                            const char *sandbox, uint32_t port,
+                            const struct coffer_port_resolve_opts *opts);
+int32_t linux_port_dial (struct coffer_call *call, void *self,
+                         const char *sandbox, uint32_t port,
+                         const struct coffer_port_dial_opts *opts);
 int32_t linux_metrics (struct coffer_call *call, void *self,
                        const char *sandbox,
                        const struct coffer_metrics_opts *opts);

@@ -7,6 +7,7 @@ noinst_PROGRAMS += %D%/filter-gen
 
 %C%_linux_so_SOURCES = \
   %D%/sandbox.c \
+  %D%/attach.c \
   %D%/cgroup-place.c \
   %D%/cgroup-v1.c \
   %D%/cgroup-v2.c \
@@ -26,6 +27,7 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/plan.c \
   %D%/probe.c \
   %D%/protocol.h \
+  %D%/reach.c \
   %D%/require.c \
   %D%/spawn.c \
   %D%/spawn.h
@@ -57,6 +59,7 @@ CLEANFILES += %D%/init/filter.h
 # process, so it carries no symbols.
 %C%_coffer_init_SOURCES = \
   %D%/init/confine.c \
+  %D%/init/dial.c \
   %D%/init/exec.c \
   %D%/init/filter.c \
   %D%/init/init.h \
@@ -65,10 +68,15 @@ CLEANFILES += %D%/init/filter.h
   %D%/init/lib.c \
   %D%/init/limits.c \
   %D%/init/main.c \
-  %D%/init/monitor.c \
+  %D%/init/pause.c \
+  %D%/init/process.c \
   %D%/init/request.c \
   %D%/init/setup.c \
+  %D%/init/spool.c \
+  %D%/init/sweep.c \
   %D%/init/sys.h \
+  %D%/init/tags.c \
+  %D%/init/usage.c \
   %D%/layer.h \
   %D%/protocol.h
 nodist_%C%_coffer_init_SOURCES = %D%/init/filter.h

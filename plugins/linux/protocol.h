@@ -49,6 +49,9 @@ enum init_type {
   INIT_SPOOL = 13,              /* SPOOLED with the kept output */
   INIT_FACTS = 14,              /* READY again */
   INIT_STDIN = 15,              /* end a command's standard input; DONE */
+  INIT_PAUSE = 16,              /* everything rests, but the init; DONE */
+  INIT_RESUME = 17,             /* DONE */
+  INIT_DIAL = 18,               /* DONE with a socket that is connecting */
 
   INIT_READY = 0x8001,
   INIT_FAILED = 0x8002,
@@ -206,23 +209,43 @@ enum init_exec_step {
   STEP_FILTER, STEP_GROUP
 };
 
+enum init_state_flag {
+  STATE_PAUSED = 1,
+  STATE_DATA = 2                /* data_* were read */
+};
+
 struct init_state {
   uint32_t size;
   uint32_t running;             /* commands */
   int64_t created_ns;           /* CLOCK_REALTIME */
   int64_t expires_ns;           /* CLOCK_BOOTTIME; 0: never */
   uint32_t processes;
-  uint32_t reserved;
+  uint32_t flags;
   uint64_t cpu_us;
   uint64_t resident_pages;
+  uint64_t data_bytes, data_most;       /* /tmp and what is of its kind */
+  uint64_t data_inodes, data_inodes_most;
 };
 
-/* SPOOLED, of both streams; with a descriptor when one was asked for. */
+/* Within the sandbox's own network: its loopback. */
+struct init_dial {
+  uint32_t size;
+  uint32_t port;
+  uint32_t family;              /* 4 or 6 */
+  uint32_t reserved;
+};
+
+/* SPOOLED, of both streams; with a descriptor when one was asked for.  Of
+ * `total` bytes that came, the first `head` lie at their own places; the last
+ * `tail` lie behind them, byte N at head + (N - head) % tail.  An init that
+ * knows no total keeps the first `bytes` only. */
 struct init_spooled {
   uint32_t size;
   uint32_t ended;               /* 1: nothing more will come */
   uint64_t bytes[2];            /* kept */
-  uint64_t dropped[2];          /* beyond the cap */
+  uint64_t dropped[2];          /* not kept */
+  uint64_t total[2];
+  uint64_t head, tail;
 };
 
 #endif /* LINUX_PROTOCOL_H */

@@ -439,6 +439,74 @@ try_bomb (void)
     }
 }
 
+/* Lowers the limits that say which command it belongs to. */
+static void
+try_untag (void)
+{
+  const struct rlimit none = { 0, 0 };
+
+  setrlimit (RLIMIT_LOCKS, &none);
+  setrlimit (RLIMIT_RTTIME, &none);
+  setrlimit (RLIMIT_RSS, &none);
+  sleep (60);
+}
+
+/* Nobody may look into it. */
+static void
+try_undumpable (void)
+{
+  prctl (PR_SET_DUMPABLE, 0, 0, 0, 0);
+  if (fork () == 0)
+    setsid ();
+  sleep (60);
+}
+
+/* Takes in what has no parent any more, and never looks after it. */
+static void
+try_orphanage (void)
+{
+  prctl (PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  if (fork () == 0) {
+    if (fork () > 0)
+      _exit (0);
+    setsid ();
+  }
+  for (;;)
+    sleep (60);
+}
+
+static int
+thread_sleep (void *none)
+{
+  (void) none;
+  sleep (60);
+  return 0;
+}
+
+/* Its first thread has ended, and another goes on. */
+static void
+try_leaderless (void)
+{
+  static char stack[65536] __attribute__ ((aligned (16)));
+
+  clone (thread_sleep, stack + sizeof stack,
+         CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD
+           | CLONE_SYSVSEM,
+         NULL);
+  syscall (SYS_exit, 0);
+}
+
+/* Stops every process that comes after it, as often as it can. */
+static void
+try_stopper (void)
+{
+  pid_t pid, self = getpid ();
+
+  for (;;)
+    for (pid = self + 1; pid < self + 64; pid++)
+      kill (pid, SIGSTOP);
+}
+
 /* How much there is of what others need, too. */
 static void
 try_counts (const char *none)
@@ -546,6 +614,11 @@ static const struct {
   { "forks", NULL, try_forks },
   { "counts", NULL, try_counts },
   { "bomb", try_bomb, NULL },
+  { "untag", try_untag, NULL },
+  { "undumpable", try_undumpable, NULL },
+  { "orphanage", try_orphanage, NULL },
+  { "leaderless", try_leaderless, NULL },
+  { "stopper", try_stopper, NULL },
 };
 
 int

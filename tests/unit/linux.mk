@@ -9,6 +9,7 @@ LINUX_UNIT_HOST = %D%/linux-host.c %D%/linux-host.h %D%/harness.h
 UNIT_TESTS += %D%/test-linux-attack %D%/test-linux-calls \
   %D%/test-linux-confined %D%/test-linux-landlock \
   %D%/test-linux-filter %D%/test-linux-life
+UNIT_TESTS += %D%/test-linux-life-kill
 
 # What runs inside: no sanitizer, which could not work there.
 check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
@@ -48,6 +49,12 @@ check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
 %C%_test_linux_life_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_life_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_life_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_test_linux_life_kill_SOURCES = %D%/test-linux-life-kill.c $(LINUX_UNIT_HOST)
+%C%_test_linux_life_kill_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_life_kill_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_life_kill_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_life_kill_LDADD = $(LINUX_UNIT_LIBS)
 
 %C%_test_linux_filter_SOURCES = %D%/test-linux-filter.c %D%/harness.h
 %C%_test_linux_filter_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS) $(SECCOMP_CFLAGS)

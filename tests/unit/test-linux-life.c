@@ -363,7 +363,7 @@ test_background (void **state)
 {
   const char *argv[] = { "sh", "-c",
                          "echo one; echo two >&2; sleep 0.3; echo three; "
-                         "head -c 100000 /dev/zero", NULL };
+                         "head -c 100000 /dev/zero; printf end", NULL };
   struct coffer_exec_start_opts opts
     = { .size = sizeof opts, .background = 1, .output_cap_bytes = 50 };
   char text[256] = "";
@@ -375,6 +375,10 @@ test_background (void **state)
                                           "spool", argv, NULL, NULL, -1, -1,
                                           -1, &opts),
                     COFFER_OK);
+  assert_int_equal (host.ops->exec_wait (host_call (&host, 5000), host.self,
+                                         "spool", "e1", NULL),
+                    COFFER_OK);
+  assert_int_equal (host.exit.code, 0);
   assert_int_equal (pipe2 (out, O_CLOEXEC), 0);
   assert_int_equal (pipe2 (err, O_CLOEXEC), 0);
   assert_int_equal (host.ops->exec_attach (host_call (&host, 8000), host.self,
@@ -383,16 +387,14 @@ test_background (void **state)
                     COFFER_OK);
   close (out[1]);
   close (err[1]);
+  /* Half of the cap is the beginning, the other half the end. */
   assert_int_equal (read (out[0], text, sizeof text), 50);
   assert_memory_equal (text, "one\nthree\n\0\0", 12);
+  assert_memory_equal (text + 45, "\0\0end", 5);
   assert_int_equal (read (err[0], text, sizeof text), 4);
   assert_memory_equal (text, "two\n", 4);
   close (out[0]);
   close (err[0]);
-  assert_int_equal (host.ops->exec_wait (host_call (&host, 5000), host.self,
-                                         "spool", "e1", NULL),
-                    COFFER_OK);
-  assert_int_equal (host.exit.code, 0);
   assert_int_equal (host_kill (&host, "spool"), COFFER_OK);
 }
 

@@ -5,9 +5,15 @@
  * setup.c   mounts, /etc, /dev, /proc, pivot
  * confine.c capabilities, and reading all of it back
  * landlock.c, filter.c, limits.c   what their names say
- * exec.c    commands
+ * exec.c    commands: the table, starting, timeouts, their end
+ * process.c one process becoming a program
+ * tags.c    which processes are whose
+ * sweep.c   ending all of them
+ * spool.c   kept output of commands in the background
+ * pause.c   stopping everything, and letting it go on
  * request.c what a command is started with: argv, environment, streams
- * monitor.c the process above each command where there are several
+ * usage.c   what the sandbox uses
+ * dial.c    its ports
  * lib.c     memory, strings, messages
  *
  * One thread, no allocator: tables of fixed size and mmap for what is large.
@@ -126,40 +132,82 @@ void limits_facts (const struct plan *plan, struct facts *facts);
 /* EXIT_DISK, EXIT_INODES: what is full now. */
 uint32_t limits_reached (void);
 
+/* ---- tags.c ------------------------------------------------------------- */
+
+/* Once, before the limits of this process are fixed. */
+void tags_prepare (void);
+/* The calling process and all that it starts are that command's from now on.
+ * A negative errno, or not. */
+long tag_take (uint32_t id);
+/* Whether a process is that command's, or may be. */
+int tag_covers (int pid, uint32_t id);
+/* The one command whose it is; 0: not known.  Zombies have theirs still. */
+uint32_t tag_of (int pid);
+/* Every process but this one; a negative errno when they cannot be listed. */
+long processes_visit (void (*visit) (int pid, void *data), void *data);
+/* What follows the name in its stat: "S 1 …"; NULL: it is gone. */
+const char *process_stat (int pid, char text[1024]);
+
+/* ---- sweep.c ------------------------------------------------------------ */
+
+struct sweep {
+  uint32_t id;                  /* whose; 0: everybody's */
+  uint32_t count;               /* of the last look */
+  uint64_t sum;
+  int killing, empty;
+  int64_t due_ns, stop_ns, give_up_ns;
+};
+
+enum sweep_result { SWEEP_GOES_ON, SWEEP_DONE, SWEEP_FAILED };
+
+void sweep_begin (struct sweep *sweep, uint32_t id);
+/* From the start, with what time is left. */
+void sweep_again (struct sweep *sweep);
+/* What there is to do now; due_ns says when to come again. */
+enum sweep_result sweep_step (struct sweep *sweep);
+
 /* ---- exec.c ------------------------------------------------------------- */
+
+/* Output that is kept while nobody reads it: the first half of the cap, and
+ * the last, which goes round. */
+struct spool {
+  int pipe;                     /* what the command writes into, -1 */
+  int file;                     /* in memory, -1 */
+  uint64_t total;               /* bytes that ever came */
+};
 
 struct command {
   uint32_t id;                  /* 0: free */
   int pid;                      /* of the command, 0: not running */
-  int monitor;                  /* pid of its monitor, 0: none */
-  int notify;                   /* from the monitor, -1 */
   int tty;                      /* its terminal, -1 */
   int input;                    /* its standard input, if that is a socket */
-  int spool[2];                 /* kept output, -1 */
-  uint64_t kept[2], dropped[2];
+  struct spool spool[2];
+  uint64_t cap;                 /* of each spool */
   int64_t deadline_ns;          /* CLOCK_MONOTONIC, 0: none */
   int64_t begun_ns;
   int ended;
-  int starter;                  /* connection that waits for STARTED, -1 */
-  uint32_t starter_serial;
+  int sweeping;                 /* its time is over, and it is being ended */
+  struct sweep sweep;
   struct init_exit exit;
 };
 
 extern struct command commands[INIT_EXECS_MAX];
 
-/* Starts what the packet asks for.  0, and *out; STARTED follows by
- * tell_started, maybe before the return.  A negative errno otherwise. */
-int exec_start (struct packet *packet, int starter, struct command **out);
+/* Starts what the packet asks for: *out runs, or has failed to and ended.  A
+ * negative errno when there is no such command at all. */
+int exec_start (struct packet *packet, struct command **out);
 struct command *command_find (uint32_t id);
 /* Children of this process that have ended. */
 void exec_reap (void);
-/* The monitors to listen to, and what they say. */
+/* The output to listen to, and reading it. */
 size_t exec_watch (struct sys_pollfd *polls);
 void exec_ready (const struct sys_pollfd *polls, size_t n);
-/* ns until the next timeout; -1: none. */
+/* ns until something is to be done; -1: nothing. */
 int64_t exec_next_ns (void);
 void exec_timeouts (void);
 uint64_t exec_cpu_us (void);
+
+/* ---- process.c ---------------------------------------------------------- */
 
 /* The process that is made of a request; shared with the child until it has
  * become the program. */
@@ -169,13 +217,40 @@ struct start {
   int in, out, err;             /* -1: /dev/null */
   int tty;
   uint32_t rows, columns;
+  uint32_t tag;                 /* 0: none */
+  int report;                   /* closed once it is the program, -1 */
   volatile int error;           /* errno, 0: it runs */
   volatile uint32_t step;
 };
-int process_start (struct start *start);
-/* Fills in how a process ended, from wait4's status. */
-void exit_from_status (struct init_exit *exit, int status);
-uint64_t rusage_us (const struct sys_rusage *usage);
+/* Its number; 0: there is none.  alone: nobody here could stop the child on
+ * its way. */
+int process_start (struct start *start, int alone);
+
+/* ---- spool.c ------------------------------------------------------------ */
+
+void spool_init (struct spool *spool);
+/* 0 and the end to write into, or a negative errno. */
+int spool_open (struct spool *spool, int *writer);
+void spool_close (struct spool *spool);
+/* Takes what the pipe has, at most about `most` bytes. */
+void spool_take (struct spool *spool, uint64_t cap, uint64_t most);
+
+/* ---- pause.c ------------------------------------------------------------ */
+
+/* 0, or a negative errno and everything goes on. */
+long pause_begin (void);
+void pause_end (void);
+int pause_is (void);
+
+/* ---- dial.c ------------------------------------------------------------- */
+
+/* A socket that is connecting, or a negative errno. */
+long dial (const struct init_dial *body);
+
+/* ---- usage.c ------------------------------------------------------------ */
+
+/* Processes, processor time, memory and data, as they are now. */
+void usage_read (struct init_state *state);
 
 /* ---- request.c ---------------------------------------------------------- */
 
@@ -204,31 +279,16 @@ int request_read (struct request *request, struct start *start,
                   const char *rest);
 void request_free (struct request *request);
 
-/* ---- monitor.c ---------------------------------------------------------- */
-
-/* What a monitor writes to init: whole, as it is shorter than a pipe's atomic
- * write. */
-struct notice {
-  uint64_t kept[2], dropped[2];
-  int32_t pid;                  /* of the command */
-  uint32_t flags;               /* 1: started, 2: ended */
-  struct init_exit exit;
-};
-
-/* In a process of its own: runs the command, and ends when nothing of it is
- * left.  pipes: output to keep in spool, or -1. */
-NORETURN void monitor_run (struct start *start, int notify,
-                           int64_t deadline_ns, const int pipes[2],
-                           const int spool[2], uint64_t cap);
-
 /* ---- main.c ------------------------------------------------------------- */
 
 extern int null_fd;             /* /dev/null */
 extern int signal_fd;           /* SIGCHLD */
 extern int single_mode;
+/* Waits for a descriptor, up to ns; meanwhile the sandbox's own end comes as
+ * always.  1: it is ready. */
+int wait_while_alive (int fd, int64_t ns);
 
-/* To be told about a command: STARTED and EXIT. */
-void tell_started (struct command *command);
+/* To be told about a command. */
 void tell_exit (struct command *command);
 void tell_spool (struct command *command);
 

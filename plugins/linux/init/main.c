@@ -170,6 +170,8 @@ sandbox_make (struct packet *packet)
   timer_fd = (int) must ("timer", SYS (timerfd_create, 7 /* boottime */,
                                        O_CLOEXEC_ | O_NONBLOCK_));
   request_prepare (&plan);
+  if (!single_mode)
+    tags_prepare ();
   confine_all (&plan, &facts);
   state.size = sizeof state;
   state.created_ns = clock_ns (0);
@@ -243,15 +245,6 @@ reply_done (int fd, uint32_t serial, int error, int attach)
 
 /* ---- about commands ----------------------------------------------------- */
 
-void
-tell_started (struct command *command)
-{
-  if (command->starter >= 0)
-    packet_send (command->starter, INIT_STARTED, command->starter_serial, 0,
-                 &command->exit, sizeof command->exit, 0, 0, -1);
-  command->starter = -1;
-}
-
 /* A sandbox for a single command ends as soon as somebody has been told how
  * that ended: the kernel takes its namespaces down while the host is still
  * reading the news, and not after. */
@@ -275,21 +268,29 @@ tell_exit (struct command *command)
 static int
 spool_grown (const struct command *command, const struct init_command *asked)
 {
-  return command->ended || command->kept[0] > asked->offsets[0]
-         || command->kept[1] > asked->offsets[1];
+  return command->ended || command->spool[0].total > asked->offsets[0]
+         || command->spool[1].total > asked->offsets[1];
 }
 
 static void
 spool_answer (struct connection *connection, struct command *command)
 {
-  struct init_spooled body = { sizeof body, (uint32_t) command->ended,
-                               { command->kept[0], command->kept[1] },
-                               { command->dropped[0], command->dropped[1] } };
+  struct init_spooled body = { .size = sizeof body,
+                               .ended = (uint32_t) command->ended,
+                               .head = command->cap - command->cap / 2,
+                               .tail = command->cap / 2 };
   uint32_t stream = connection->spool.stream;
+  int i;
 
+  for (i = 0; i < 2; i++) {
+    body.total[i] = command->spool[i].total;
+    body.bytes[i] = body.total[i] < command->cap ? body.total[i]
+                                                 : command->cap;
+    body.dropped[i] = body.total[i] - body.bytes[i];
+  }
   packet_send (connection->fd, INIT_SPOOLED, connection->spool_serial, 0,
                &body, sizeof body, 0, 0,
-               stream == 0 ? -1 : command->spool[stream == 2]);
+               stream == 0 ? -1 : command->spool[stream == 2].file);
   connection->spools = 0;
 }
 
@@ -310,11 +311,14 @@ static void
 request_exec (struct connection *connection, struct packet *packet)
 {
   struct command *command;
-  int r = exec_start (packet, connection->fd, &command);
+  int r = exec_start (packet, &command);
 
   if (r < 0)
     packet_send (connection->fd, INIT_STARTED, packet->header->serial, -r, 0,
                  0, 0, 0, -1);
+  else
+    packet_send (connection->fd, INIT_STARTED, packet->header->serial, 0,
+                 &command->exit, sizeof command->exit, 0, 0, -1);
 }
 
 static void
@@ -331,7 +335,7 @@ static void
 request_spool (struct connection *connection, struct command *command,
                const struct init_command *body, uint32_t serial)
 {
-  if (command->spool[0] < 0) {
+  if (command->spool[0].file < 0) {
     packet_send (connection->fd, INIT_SPOOLED, serial, EINVAL_, 0, 0, 0, 0,
                  -1);
     return;
@@ -354,6 +358,8 @@ command_act (struct command *command, const struct init_command *body,
   case INIT_SIGNAL:
     if (command->pid <= 0)
       return -ESRCH_;
+    if (body->signal == 18 /* SIGCONT */ && pause_is ())
+      return -ESTALE_;
     /* It leads a session and a group of its own. */
     return SYS (kill, -command->pid, body->signal);
   case INIT_RESIZE:
@@ -418,60 +424,32 @@ request_root (struct connection *connection, uint32_t serial)
   fd_close ((int) fd);
 }
 
-/* Pages and processor time of every process here. */
-static void
-usage_read (void)
-{
-  static char entries[32768], text[1024];
-  int proc = (int) SYS (openat, -100, "/proc", O_CLOEXEC_), fd, field;
-  uint64_t ticks = 0, pages = 0, value;
-  char path[300];
-  const char *at;
-  uint16_t length;
-  long n, i, size;
-
-  state.processes = 0;
-  state.running = 0;
-  while ((n = SYS (getdents64, proc, entries, sizeof entries)) > 0)
-    for (i = 0; i < n; i += length) {
-      memcpy (&length, entries + i + 16, sizeof length);
-      if (entries[i + 19] < '1' || entries[i + 19] > '9')
-        continue;
-      text_join (path, sizeof path, entries + i + 19, "/stat", NULL);
-      fd = (int) SYS (openat, proc, path, O_CLOEXEC_);
-      size = fd < 0 ? fd : SYS (read, fd, text, sizeof text - 1);
-      fd_close (fd);
-      if (size <= 0)
-        continue;
-      text[size] = '\0';
-      state.processes++;
-      for (at = text + size; at > text && *at != ')'; at--)
-        ;
-      for (field = 2; *at != '\0' && field < 24; at++) {
-        if (*at != ' ')
-          continue;
-        field++;
-        for (value = 0; at[1] >= '0' && at[1] <= '9'; at++)
-          value = value * 10 + (uint64_t) (at[1] - '0');
-        if (field == 14 || field == 15)
-          ticks += value;
-        else if (field == 24)
-          pages += value;
-      }
-    }
-  fd_close (proc);
-  for (i = 0; i < INIT_EXECS_MAX; i++)
-    state.running += commands[i].id != 0 && !commands[i].ended;
-  state.cpu_us = exec_cpu_us () + ticks * 10000;
-  state.resident_pages = pages;
-}
-
 static void
 state_send (struct connection *connection, uint32_t serial)
 {
-  usage_read ();
+  usage_read (&state);
   packet_send (connection->fd, INIT_STATE, serial, 0, &state, sizeof state, 0,
                0, -1);
+}
+
+static void
+request_pause (struct connection *connection, uint32_t serial)
+{
+  long r = pause_begin ();
+
+  reply_done (connection->fd, serial, r < 0 ? (int) -r : 0, -1);
+}
+
+static void
+request_dial (struct connection *connection, const struct packet *packet)
+{
+  struct init_dial body;
+  long fd = packet_body (packet, &body, sizeof body) == NULL
+    ? -EPROTO_ : dial (&body);
+
+  reply_done (connection->fd, packet->header->serial,
+              fd < 0 ? (int) -fd : 0, (int) fd);
+  fd_close ((int) fd);
 }
 
 static void
@@ -516,6 +494,16 @@ request_serve (struct connection *connection, struct packet *packet)
   case INIT_ROOT:
     request_root (connection, serial);
     return;
+  case INIT_PAUSE:
+    request_pause (connection, serial);
+    return;
+  case INIT_RESUME:
+    pause_end ();
+    reply_done (connection->fd, serial, 0, -1);
+    return;
+  case INIT_DIAL:
+    request_dial (connection, packet);
+    return;
   case INIT_FACTS:
     namespaces_note ();
     ready_send (connection->fd, serial);
@@ -551,10 +539,10 @@ connection_ready (struct connection *connection)
 
 /* ---- the loop ----------------------------------------------------------- */
 
-static struct sys_pollfd polls[4 + CONNECTIONS_MAX + INIT_EXECS_MAX];
+static struct sys_pollfd polls[4 + CONNECTIONS_MAX + 2 * INIT_EXECS_MAX];
 static uint16_t polled[CONNECTIONS_MAX];        /* which connections */
 
-/* The fixed ones, the connections there are, the monitors. */
+/* The fixed ones, the connections there are, output to keep. */
 static size_t
 polls_fill (size_t *n_connections)
 {
@@ -585,6 +573,21 @@ lifeline_check (void)
   /* Bytes mean nothing; the end is the end. */
   if (r == 0 || (r < 0 && r != -EAGAIN_ && r != -EINTR_))
     init_exit_now (0);
+}
+
+int
+wait_while_alive (int fd, int64_t ns)
+{
+  struct sys_pollfd three[3] = { { fd, POLLIN_, 0 }, { timer_fd, POLLIN_, 0 },
+                                 { lifeline_fd, POLLIN_, 0 } };
+  struct sys_timespec timeout = { ns / 1000000000, ns % 1000000000 };
+
+  poll_or_end (three, 3, &timeout);
+  if (three[1].revents != 0)
+    init_exit_now (0);
+  if (three[2].revents != 0)
+    lifeline_check ();
+  return three[0].revents != 0;
 }
 
 static void
