@@ -8,6 +8,11 @@ build_packages='gcc make autoconf automake pkg-config libc6-dev linux-libc-dev
 test_packages='git g++ clang libclang-rt-dev llvm binutils libcmocka-dev bubblewrap procps
   strace util-linux mandoc'
 
+# For guests of other kernels; the QEMU one boots Debian's linux-image-cloud-amd64,
+# which tests/guest/kernel.sh fetches and nobody installs.
+guest_packages='qemu-system-x86 user-mode-linux e2fsprogs util-linux strace kmod
+  iproute2'
+
 # A tool may come from another package than the one we would install.
 package_present () {
   case $1 in

@@ -414,6 +414,14 @@ step_try (const struct step *step, int error)
   return NULL;
 }
 
+/* Without Landlock no rules are made; test_landlock_is_missed_aloud. */
+static int
+step_is_taken (const struct step *step)
+{
+  return strncmp (step->name, "landlock_", 9) != 0
+         || syscall (444, NULL, 0, 1) > 0;
+}
+
 static void
 steps_break (const struct step *list, size_t n)
 {
@@ -425,7 +433,7 @@ steps_break (const struct step *list, size_t n)
   pid_t pid;
 
   for (i = 0; i < n; i++)
-    for (k = 0; k < 2; k++) {
+    for (k = 0; k < 2 && step_is_taken (&list[i]); k++) {
       assert_int_equal (pipe2 (ends, O_CLOEXEC), 0);
       pid = fork ();
       if (pid == 0) {

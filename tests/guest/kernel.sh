@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Fetches Debian's newest cloud kernel into a folder, without installing it:
+#   sh kernel.sh DIR
+# A kernel that is there already is kept.
+set -eu
+dir=$1
+for kernel in "$dir"/boot/vmlinuz-*; do
+  [ ! -r "$kernel" ] || exit 0
+done
+name=$(apt-cache depends linux-image-cloud-amd64 \
+  | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)$/\1/p' | head -1)
+[ -n "$name" ] || {
+  echo "kernel.sh: linux-image-cloud-amd64 is in no package source here" >&2
+  exit 1
+}
+rm -rf "$dir.new"
+mkdir -p "$dir.new"
+cd "$dir.new"
+# _apt could not write here.
+apt-get -qq -o APT::Sandbox::User=root download "$name"
+dpkg-deb -x "$name"_*.deb .
+rm -f "$name"_*.deb
+cd - >/dev/null
+mv "$dir.new" "$dir"
