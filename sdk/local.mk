@@ -3,6 +3,7 @@
 
 lib_LIBRARIES += %D%/lib/libcoffer-provider.a
 %C%_lib_libcoffer_provider_a_SOURCES = \
+  %D%/lib/address.c \
   %D%/lib/buffer.c \
   %D%/lib/escape.c \
   %D%/lib/fd.c \
@@ -17,6 +18,7 @@ lib_LIBRARIES += %D%/lib/libcoffer-provider.a
 
 cofferincludedir = $(includedir)/coffer
 dist_cofferinclude_HEADERS = \
+  %D%/include/coffer/address.h \
   %D%/include/coffer/buffer.h \
   %D%/include/coffer/contract.h \
   %D%/include/coffer/fd.h \

@@ -17,6 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <coffer/address.h>
 #include <coffer/fd.h>
 #include <coffer/provider.h>
 
@@ -381,46 +382,20 @@ resolve (const struct broker_target *target, int64_t deadline_ns,
  * of what answers on this machine only, or on the link, as the services do
  * that give a machine its credentials. */
 
-static int
-v4_may_lead (uint32_t address, int loopback)
-{
-  uint8_t first = (uint8_t) (address >> 24);
-
-  return first != 0 && first < 224 && address >> 16 != 0xa9fe
-         && (loopback || first != 127);
-}
-
-static int
-v6_may_lead (const struct in6_addr *address, int loopback)
-{
-  static const uint8_t nat64[12] = { 0, 0x64, 0xff, 0x9b };
-  static const uint8_t metadata[16] = { 0xfd, 0, 0x0e, 0xc2, 0, 0, 0, 0, 0, 0,
-                                        0, 0, 0, 0, 0x02, 0x54 };
-  const uint8_t *byte = address->s6_addr;
-  uint32_t v4 = (uint32_t) byte[12] << 24 | byte[13] << 16 | byte[14] << 8
-                | byte[15];
-
-  if (IN6_IS_ADDR_LOOPBACK (address))
-    return loopback;
-  if (IN6_IS_ADDR_V4MAPPED (address) || IN6_IS_ADDR_V4COMPAT (address)
-      || memcmp (byte, nat64, sizeof nat64) == 0)
-    return v4_may_lead (v4, loopback);
-  return !IN6_IS_ADDR_UNSPECIFIED (address) && !IN6_IS_ADDR_LINKLOCAL (address)
-         && !IN6_IS_ADDR_MULTICAST (address)
-         && memcmp (byte, metadata, sizeof metadata) != 0;
-}
-
 int
 broker_name_may_lead (const struct sockaddr *address, int loopback)
 {
-  const void *whole = address;
-  const struct sockaddr_in *v4 = whole;
-  const struct sockaddr_in6 *v6 = whole;
-
-  if (address->sa_family == AF_INET)
-    return v4_may_lead (ntohl (v4->sin_addr.s_addr), loopback);
-  return address->sa_family == AF_INET6
-         && v6_may_lead (&v6->sin6_addr, loopback);
+  switch (coffer_address_kind (address, NULL)) {
+  case COFFER_ADDRESS_PUBLIC:
+  case COFFER_ADDRESS_PRIVATE:
+  case COFFER_ADDRESS_SHARED:
+  case COFFER_ADDRESS_SPECIAL:
+    return 1;
+  case COFFER_ADDRESS_LOOPBACK:
+    return loopback;
+  default:
+    return 0;
+  }
 }
 
 static int

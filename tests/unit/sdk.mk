@@ -10,8 +10,14 @@ check_LIBRARIES += %D%/libfakehost.a
 %C%_libfakehost_a_CPPFLAGS = $(MODULE_CPP_FLAGS)
 %C%_libfakehost_a_CFLAGS = $(UNIT_CC_FLAGS)
 
-UNIT_TESTS += %D%/test-sdk-buffer %D%/test-sdk-fd %D%/test-sdk-path \
-  %D%/test-sdk-files
+UNIT_TESTS += %D%/test-sdk-address %D%/test-sdk-buffer \
+  %D%/test-sdk-fd %D%/test-sdk-path %D%/test-sdk-files
+
+%C%_test_sdk_address_SOURCES = %D%/test-sdk-address.c
+%C%_test_sdk_address_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
+%C%_test_sdk_address_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sdk_address_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sdk_address_LDADD = $(SDK_UNIT_LIBS)
 
 %C%_test_sdk_buffer_SOURCES = %D%/test-sdk-buffer.c %D%/harness.h
 %C%_test_sdk_buffer_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
