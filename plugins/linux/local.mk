@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The provider `linux` and the first process of its sandboxes.
 
-providers_PROGRAMS += %D%/linux.so %D%/coffer-init
+providers_PROGRAMS += %D%/linux.so %D%/coffer-init %D%/coffer-proxy
 PROVIDER_MANIFESTS += manifests/linux.yaml
 noinst_PROGRAMS += %D%/filter-gen
 
@@ -88,3 +88,21 @@ nodist_%C%_coffer_init_SOURCES = %D%/init/filter.h
   -Wl,-z,noexecstack -Wl,--build-id=none -Wl,-s
 %C%_coffer_init_LDADD =
 %D%/init/coffer_init-filter.$(OBJEXT): %D%/init/filter.h
+
+# An ordinary program, but without a sanitizer: its own limits leave no room for
+# one.  What it reads and decides is tested with one (tests/unit, tests/fuzz).
+PROXY_PURE = %D%/proxy/http.c %D%/proxy/http.h %D%/proxy/socks.c \
+  %D%/proxy/socks.h %D%/proxy/target.c %D%/proxy/target.h
+%C%_coffer_proxy_SOURCES = $(PROXY_PURE) \
+  %D%/proxy/confine.c \
+  %D%/proxy/connection.c \
+  %D%/proxy/denials.h \
+  %D%/proxy/denied.c \
+  %D%/proxy/main.c \
+  %D%/proxy/proxy.h \
+  %D%/proxy/resolve.c \
+  sdk/lib/address.c
+%C%_coffer_proxy_CPPFLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE
+%C%_coffer_proxy_CFLAGS = -std=gnu11 $(WARN) $(HARDEN) -fPIE
+%C%_coffer_proxy_LDFLAGS = -pie $(HARDEN_LD)
+%C%_coffer_proxy_LDADD =
