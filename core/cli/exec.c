@@ -17,6 +17,8 @@
 #include "cli/capture.h"
 #include "cli/host.h"
 
+#define DENIED_LINES 8
+
 struct run {
   struct cli *cli;
   struct cli_exec *command;
@@ -143,6 +145,27 @@ say_limits (const struct exec_result *result)
     output_note ("killed: the system call filter does not allow what it did");
 }
 
+/* What it was refused is not a fault, but what people look for when it failed. */
+static void
+say_denied (const struct exec_result *result)
+{
+  size_t i, said = 0;
+  json_t *fact;
+
+  json_array_foreach (result->facts, i, fact) {
+    const char *name = json_string_value (json_object_get (fact, "name"));
+    const char *value = json_string_value (json_object_get (fact, "value"));
+
+    if (!name || !value || strcmp (name, "network.denied"))
+      continue;
+    if (said++ < DENIED_LINES)
+      output_note ("network: refused %s", value);
+  }
+  if (said > DENIED_LINES)
+    output_note ("network: and %zu others (--json has them)",
+                 said - DENIED_LINES);
+}
+
 static void
 say_end (const struct run *run, int status)
 {
@@ -160,6 +183,7 @@ say_end (const struct run *run, int status)
                  "killed", E_EXEC_TIMEOUT, after ? after : "its timeout");
   }
   say_limits (result);
+  say_denied (result);
   hint = end_hint (run, status);
   if (hint)
     say_hint (run, hint);
@@ -188,12 +212,13 @@ exit_json (const struct exec_result *result)
 
   json_decref (failure);
   return json_pack (
-    "{s:i, s:i, s:b, s:b, s:o, s:I, s:I, s:o, s:i, s:I}", "code", result->code,
-    "signal", result->signal, "timed_out", result->timed_out, "oom",
+    "{s:i, s:i, s:b, s:b, s:o, s:I, s:I, s:o, s:i, s:I, s:o}", "code",
+    result->code, "signal", result->signal, "timed_out", result->timed_out, "oom",
     result->oom, "limits_hit", limits_json (result->limits_hit),
     "duration_us", (json_int_t) result->duration_us, "cpu_us",
     (json_int_t) result->cpu_us, "failure", text, "failure_errno",
-    result->failure_errno, "timeout_ms", (json_int_t) result->timeout_ms);
+    result->failure_errno, "timeout_ms", (json_int_t) result->timeout_ms,
+    "facts", result->facts ? json_incref (result->facts) : json_array ());
 }
 
 static int

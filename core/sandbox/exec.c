@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "sandbox/exec.h"
+#include "sandbox/info.h"
 #include "sandbox/profile.h"
 #include "sandbox/request.h"
 #include "sandbox/signals.h"
@@ -25,6 +26,7 @@
 /* Until a thread is made to wait for a command's end. */
 #define BRIEF_MS 20
 #define OUTPUT_PIPE_BYTES (256 << 10)
+#define FACTS_MAX 128
 #define ARGV_MAX_BYTES (8 << 20)
 
 void
@@ -37,6 +39,7 @@ exec_result_fini (struct exec_result *result)
   for (p = result->limits_hit; p && *p; p++)
     free (*p);
   free (result->limits_hit);
+  json_decref (result->facts);
   memset (result, 0, sizeof *result);
 }
 
@@ -94,12 +97,25 @@ copy_exit (struct exec_result *result, const struct coffer_exec_exit *exit)
   return result->limits_hit ? 0 : -1;
 }
 
+/* Such as what it was not let do. */
+static int
+take_fact (struct exec_result *result, const struct coffer_fact *fact)
+{
+  if (!result->facts)
+    result->facts = json_array ();
+  if (json_array_size (result->facts) >= FACTS_MAX)
+    return 0;
+  return json_array_append_new (result->facts, fact_to_json (fact));
+}
+
 /* Of exec_wait, on its thread; the relay does not touch these fields. */
 static int
 sink_exit (void *data, const struct contract_record *type, void *record)
 {
   struct exec_run *run = data;
 
+  if (type->id == COFFER_REC_fact)
+    return take_fact (run->result, record);
   if (type->id != COFFER_REC_exec_exit || run->result->limits_hit)
     return 0;
   return copy_exit (run->result, record);

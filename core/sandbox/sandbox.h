@@ -170,6 +170,7 @@ struct exec_result {
   uint64_t timeout_ms;          /* in force; 0: none */
   char *failure;                /* never ran: why */
   int failure_errno;
+  json_t *facts;                /* what the provider has to say of it, or NULL */
 };
 void exec_result_fini (struct exec_result *result);
 /* 0 to 255 as a shell would: code, 128+signal, 124, 125, 126, 127. */

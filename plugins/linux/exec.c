@@ -300,6 +300,8 @@ exit_emit (struct linux_provider *self, struct coffer_call *call,
   struct cgroup_use use;
   char name[16], failure[256];
 
+  if (exit->flags & EXIT_PROXY)
+    network_denied (self, call, sandbox, exit->started_ns);
   cgroup_use_of (self, sandbox, &use);
   exec_name (name, exit->exec);
   record.exec = name;

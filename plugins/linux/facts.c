@@ -27,29 +27,33 @@ fact_emit (struct coffer_call *call, const char *name, const char *state,
 }
 
 int32_t
-facts_namespaces (struct linux_provider *self, struct coffer_call *call,
-                  const uint64_t inodes[7])
+facts_namespaces (const struct making *making, const uint64_t inodes[7])
 {
   static const char *const names[7]
     = { "namespace.user", "namespace.mount", "namespace.pid",
         "namespace.net", "namespace.ipc", "namespace.uts",
         "namespace.cgroup" };
+  struct linux_provider *self = making->self;
+  struct coffer_call *call = making->call;
   char value[32];
   int32_t code = COFFER_OK;
-  int i;
+  int i, shared;
 
   namespaces_note (self);
   for (i = 0; code == COFFER_OK && i < 7; i++) {
+    shared = i == 3 && making->network == NETWORK_HOST;
     if (LAYERS_WHOLE
         && (inodes[i] == 0 || self->ns_inodes[i] == 0
-            || inodes[i] == self->ns_inodes[i]))
+            || (inodes[i] == self->ns_inodes[i]) != shared))
       return fail_with (call, COFFER_INTERNAL,
                         "the sandbox could not be set up: %s is the host's",
                         names[i]);
     snprintf (value, sizeof value, "%llu",
               (unsigned long long) inodes[i]);
-    code = fact_emit (call, names[i], "ok", value,
-                      "inode of /proc/self/ns, not the host's", NULL);
+    code = fact_emit (call, names[i], shared ? "off" : "ok", value,
+                      shared ? "inode of /proc/self/ns, the host's, as asked"
+                             : "inode of /proc/self/ns, not the host's",
+                      NULL);
   }
   return code;
 }
@@ -201,7 +205,10 @@ ready_take (struct making *making)
                           "the sandbox's init ended without a word");
     return coffer_fail_errno (call, errno, "waiting for the sandbox's init");
   }
+  code = network_listener_take (making, &reply);
   coffer_fd_close (&reply.fd);
+  if (code != COFFER_OK)
+    return code;
   if (reply_body (&reply, &ready, sizeof ready) == -1)
     return coffer_fail_errno (call, errno, "the init's answer");
   rest = reply_rest (&reply, &size);
@@ -209,7 +216,7 @@ ready_take (struct making *making)
     return spawn_refused (making, size > 0 ? rest : "?", reply.header.error);
   if (reply.header.type != INIT_READY)
     return coffer_fail (call, COFFER_INTERNAL, "the init's answer is unknown");
-  code = facts_namespaces (making->self, call, inodes);
+  code = facts_namespaces (making, inodes);
   if (code == COFFER_OK)
     code = facts_init (call, &ready, rest, size);
   if (code == COFFER_OK)

@@ -6,6 +6,7 @@
  * link.c     speaking with an init
  * sandbox.c      sandboxes: folders of the runtime directory, finding, killing
  * info.c     what is said of them, lists, their time
+ * network.c  what a sandbox may reach; proxy/ is the program for that
  * cgroup.c   a control group for each, where one may be made; see cgroup.h
  * exec.c     commands
  * attach.c   their kept output
@@ -52,6 +53,8 @@ struct sandbox {
   int single;                   /* made for one command */
   int folderless;
   uint32_t uid, gid;            /* outside, when this process may give them */
+  int proxy;                    /* pidfd of its coffer-proxy, -1 */
+  int denials;                  /* what that refused, -1 */
   int ended;                    /* its init has told of that one's end */
   uint32_t serial;              /* of the last request on it */
   pthread_mutex_t busy;
@@ -193,6 +196,12 @@ int32_t linux_sandbox_create (struct coffer_call *call, void *self,
                               const char *sandbox,
                               const struct coffer_sandbox_spec *spec,
                               const struct coffer_sandbox_create_opts *opts);
+
+/* network.c: facts of what the sandbox's proxy has refused since then. */
+int32_t network_denied (struct linux_provider *self, struct coffer_call *call,
+                        const char *id, int64_t since_ns);
+/* Ends a proxy whose sandbox has ended, and waits for that. */
+void proxy_end (int *pidfd);
 
 /* ids.c: which outside ids a sandbox may get. */
 struct ids {

@@ -14,6 +14,7 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/cgroup.c \
   %D%/cgroup.h \
   %D%/clone.h \
+  %D%/denials.h \
   %D%/limits.c \
   %D%/exec.c \
   %D%/facts.c \
@@ -24,13 +25,16 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/link.c \
   %D%/linux.c \
   %D%/linux.h \
+  %D%/network.c \
   %D%/plan.c \
   %D%/probe.c \
   %D%/protocol.h \
   %D%/reach.c \
   %D%/require.c \
   %D%/spawn.c \
-  %D%/spawn.h
+  %D%/spawn.h \
+  %D%/target.c \
+  %D%/target.h
 %C%_linux_so_CPPFLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE
 %C%_linux_so_CFLAGS = $(MODULE_CC_FLAGS)
 %C%_linux_so_LDFLAGS = $(MODULE_LINK_FLAGS)
@@ -68,6 +72,7 @@ CLEANFILES += %D%/init/filter.h
   %D%/init/lib.c \
   %D%/init/limits.c \
   %D%/init/main.c \
+  %D%/init/network.c \
   %D%/init/pause.c \
   %D%/init/process.c \
   %D%/init/request.c \
@@ -92,11 +97,11 @@ nodist_%C%_coffer_init_SOURCES = %D%/init/filter.h
 # An ordinary program, but without a sanitizer: its own limits leave no room for
 # one.  What it reads and decides is tested with one (tests/unit, tests/fuzz).
 PROXY_PURE = %D%/proxy/http.c %D%/proxy/http.h %D%/proxy/socks.c \
-  %D%/proxy/socks.h %D%/proxy/target.c %D%/proxy/target.h
+  %D%/proxy/socks.h %D%/target.c %D%/target.h
 %C%_coffer_proxy_SOURCES = $(PROXY_PURE) \
   %D%/proxy/confine.c \
   %D%/proxy/connection.c \
-  %D%/proxy/denials.h \
+  %D%/denials.h \
   %D%/proxy/denied.c \
   %D%/proxy/main.c \
   %D%/proxy/proxy.h \

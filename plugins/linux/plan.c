@@ -39,12 +39,9 @@ spec_refuse (struct coffer_call *call, const struct coffer_sandbox_spec *spec)
   if (spec->template_name != NULL || spec->image != NULL)
     return coffer_fail (call, COFFER_UNSUPPORTED,
                         "template and image: the root is the host's /usr");
-  if (spec->network != NULL && strcmp (spec->network, "none") != 0)
-    return fail_with (call, COFFER_UNSUPPORTED,
-                      "network: only none, not %.32s", spec->network);
-  if (strv_given (spec->allow) || strv_given (spec->ports))
+  if (strv_given (spec->ports))
     return coffer_fail (call, COFFER_UNSUPPORTED,
-                        "allow and ports: there is no network");
+                        "ports: none can be reached from outside");
   if (spec->filter != NULL && strcmp (spec->filter, "general") != 0
       && strcmp (spec->filter, "strict") != 0)
     return fail_with (call, COFFER_INVALID,
@@ -232,6 +229,10 @@ plan_fill (struct making *making, struct init_plan *plan)
     plan->flags |= PLAN_STRICT;
   if (required (spec, "landlock"))
     plan->flags |= PLAN_LANDLOCK;
+  if (making->network == NETWORK_HOST)
+    plan->flags |= PLAN_HOST_NETWORK;
+  else if (making->network == NETWORK_ALLOW)
+    plan->flags |= PLAN_PROXY;
   if (making->ids.privileged)
     plan->flags |= PLAN_PRIVILEGED;
   if (!LAYER_ON (USER)) {
@@ -246,7 +247,9 @@ plan_send (struct making *making)
 {
   struct init_plan plan = { 0 };
   coffer_autobuffer struct coffer_buffer strings = { 0 };
+  coffer_autostrings struct coffer_strings proxied = { 0 };
   const struct coffer_sandbox_spec *spec = making->spec;
+  const char *const *env = spec->env;
   struct link link = { .fd = making->control };
   int fds[MOUNTS_MAX + 4];
   struct request request = { .type = INIT_PLAN, .body = &plan,
@@ -268,7 +271,12 @@ plan_send (struct making *making)
       &strings, base, making->sources[i] ? making->sources[i] : "");
   }
   plan.env = base + (uint32_t) strings.size;
-  plan.n_env = plan_env (&strings, spec->env);
+  if (making->network == NETWORK_ALLOW) {
+    network_env (&proxied, env);
+    env = coffer_strings_view (&proxied);
+    strings.failed |= proxied.failed;
+  }
+  plan.n_env = plan_env (&strings, env);
   if (strings.failed || strings.size > PLAN_MAX) {
     errno = strings.failed ? ENOMEM : E2BIG;
     return -1;

@@ -28,7 +28,8 @@
 /* Words that are gone when no sandbox can be made at all. */
 static const char *const everything[]
   = { "exec", "exec.stdin", "exec.tty", "exec.signal", "exec.background",
-      "files", "durable", "ttl", "metrics", "mounts.bind", NULL };
+      "files", "durable", "ttl", "metrics", "mounts.bind", "network.allow",
+      NULL };
 
 static int32_t
 fact (struct coffer_call *call, const char *name, const char *state,

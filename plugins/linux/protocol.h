@@ -33,6 +33,9 @@
 #define INIT_BLOCK_MAX (8u << 20)       /* bytes of one exec's arguments */
 #define INIT_SPOOL_MAX (64u << 20)      /* kept output, of each stream */
 
+/* Where a proxy listens inside, on 127.0.0.1. */
+#define INIT_PROXY_PORT 3128
+
 enum init_type {
   INIT_HELLO = 1,               /* init: here I am */
   INIT_PLAN = 2,                /* make the sandbox; READY or FAILED */
@@ -89,7 +92,9 @@ enum init_plan_flag {
   PLAN_LANDLOCK = 256,          /* refused without */
   PLAN_GROUP = 512,             /* descriptor: of a file of a control group
                                  * that a command writes itself into */
-  PLAN_GROUP_2 = 1024           /* descriptor: one more */
+  PLAN_GROUP_2 = 1024,          /* descriptor: one more */
+  PLAN_HOST_NETWORK = 2048,     /* the network namespace is the maker's */
+  PLAN_PROXY = 4096             /* READY has a listener, for coffer-proxy */
 };
 
 /* Followed by `mounts` times init_mount and then by the strings: at offsets,
@@ -186,7 +191,9 @@ enum init_exit_flag {
   EXIT_BACKGROUND = 4,
   EXIT_LEFT = 8,                /* what it left behind could not be ended */
   EXIT_DISK = 16,               /* no room was left at its end */
-  EXIT_INODES = 32
+  EXIT_INODES = 32,
+  EXIT_PROXY = 64               /* its sandbox has a proxy, which may have
+                                 * refused something */
 };
 
 struct init_exit {

@@ -5,6 +5,7 @@
  *   ID/init        a link whose text says which process that is
  *   ID/cgroup      a link whose text names its control groups
  *   ID/metadata    as given to create, when there was any
+ *   ID/denied      what its proxy has refused, when it has one
  *
  * A folder whose init does not answer is a leftover, unless somebody holds its
  * lock and is just making it. */
@@ -55,6 +56,11 @@ sandbox_free (struct sandbox *sb)
 {
   siginfo_t info;
 
+  /* One that lives on keeps its proxy, which sees its end for itself. */
+  if (sb->proxy >= 0 && coffer_wait_fd (sb->pidfd, POLLIN, 0, -1) == 1)
+    proxy_end (&sb->proxy);
+  coffer_fd_close (&sb->proxy);
+  coffer_fd_close (&sb->denials);
   coffer_fd_close (&sb->control);
   if (sb->pidfd >= 0)
     waitid ((idtype_t) P_PIDFD, (id_t) sb->pidfd, &info,
@@ -237,7 +243,7 @@ void
 sandbox_clear (int folder)
 {
   static const char *const names[]
-    = { "metadata", "init", SOCKET_NAME };
+    = { "metadata", "denied", "init", SOCKET_NAME };
   size_t i;
 
   /* What is still there is for the next one to look at, by this note. */

@@ -46,6 +46,7 @@ fail_with (struct coffer_call *call, int32_t code, const char *fmt, ...)
 
 struct child {
   int control, init;
+  int host_network;
   volatile int error;
   const char *volatile step;
 };
@@ -134,7 +135,8 @@ child_clone (struct making *making, struct child *child, char *stack,
                     | LAYER_FLAG (USER, CLONE_NEWUSER)
                     | LAYER_FLAG (MOUNT, CLONE_NEWNS)
                     | LAYER_FLAG (PID, CLONE_NEWPID)
-                    | LAYER_FLAG (NET, CLONE_NEWNET)
+                    | LAYER_FLAG (NET, child->host_network ? 0
+                                                           : CLONE_NEWNET)
                     | LAYER_FLAG (IPC, CLONE_NEWIPC)
                     | LAYER_FLAG (UTS, CLONE_NEWUTS)
                     | LAYER_FLAG (CGROUPNS, CLONE_NEWCGROUP);
@@ -223,7 +225,8 @@ child_ids (struct making *making)
 static int32_t
 child_spawn (struct making *making)
 {
-  struct child child = { .init = making->self->init };
+  struct child child = { .init = making->self->init,
+                         .host_network = making->network == NETWORK_HOST };
   coffer_autoclose int theirs = -1;
   int pair[2];
 
@@ -302,6 +305,8 @@ sandbox_keep (struct making *making)
   snprintf (sb->id, sizeof sb->id, "%s", making->id);
   sb->control = coffer_fd_steal (&making->control);
   sb->pidfd = coffer_fd_steal (&making->pidfd);
+  sb->proxy = coffer_fd_steal (&making->proxy);
+  sb->denials = coffer_fd_steal (&making->denials);
   pthread_mutex_init (&sb->busy, NULL);
   sandbox_add (making->self, sb);
   return sb;
@@ -338,6 +343,8 @@ making_run (struct making *making)
     code = coffer_fail_errno (call, errno, "sending the plan");
   if (code == COFFER_OK)
     code = ready_take (making);
+  if (code == COFFER_OK && making->network != NETWORK_NONE)
+    code = network_begin (making);
   if (code == COFFER_OK)
     code = info_emit (making);
   if (code == COFFER_OK && sandbox_keep (making) == NULL)
@@ -350,6 +357,7 @@ making_undo (struct making *making)
 {
   siginfo_t info;
 
+  proxy_end (&making->proxy);
   if (making->pid > 0) {
     /* It has not been waited for, so that the number is still its own; and
      * without this connection it ends by itself. */
@@ -374,6 +382,8 @@ making_fini (struct making *making)
   }
   cgroup_fini (&making->cgroup);
   coffer_fd_close (&making->listener);
+  coffer_fd_close (&making->proxy_listener);
+  coffer_fd_close (&making->denials);
   coffer_fd_close (&making->control);
   coffer_fd_close (&making->pidfd);
   coffer_fd_close (&making->proc);
@@ -401,7 +411,7 @@ existing_emit (struct making *making, int *exists)
       || reply_body (&reply, &ready, sizeof ready) == -1)
     return coffer_fail_errno (making->call, errno, "the sandbox's facts");
   rest = reply_rest (&reply, &size);
-  code = facts_namespaces (making->self, making->call, ready.ns_inodes);
+  code = facts_namespaces (making, ready.ns_inodes);
   if (code == COFFER_OK)
     code = facts_init (making->call, &ready, rest, size);
   if (code == COFFER_OK)
@@ -469,7 +479,9 @@ linux_sandbox_create (struct coffer_call *call, void *data,
   struct making making = { .self = data, .call = call, .id = sandbox,
                            .spec = spec ? spec : &defaults, .folder = -1,
                            .listener = -1, .control = -1, .pidfd = -1,
-                           .proc = -1, .cgroup = CGROUP_NONE };
+                           .proc = -1, .cgroup = CGROUP_NONE,
+                           .proxy_listener = -1, .proxy = -1,
+                           .denials = -1 };
   const char *why = NULL;
   int exists = 0;
   int32_t code;
@@ -481,6 +493,8 @@ linux_sandbox_create (struct coffer_call *call, void *data,
                         "sandbox: letters, digits, '-', '_' and '.', at most "
                         "64 of them");
   code = spec_refuse (call, making.spec);
+  if (code == COFFER_OK)
+    code = network_refuse (&making);
   if (code != COFFER_OK)
     return code;
   if (ids_choose (making.self, sandbox, &making.ids, &why) == -1)

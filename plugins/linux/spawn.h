@@ -4,6 +4,7 @@
  * spawn.c   the order of things, the first process, taking it all back
  * plan.c    what was asked for, checked, and told to the init
  * limits.c  limits: their ranges, by what means, which of them hold
+ * network.c what it may reach, and the proxy for that
  * facts.c   what came of it */
 
 #ifndef LINUX_SPAWN_H
@@ -14,6 +15,8 @@
 
 #define MOUNTS_MAX 48
 #define PIDS_DEFAULT 1024
+
+enum network { NETWORK_NONE, NETWORK_HOST, NETWORK_ALLOW };
 
 /* All that one creation holds. */
 struct making {
@@ -32,6 +35,8 @@ struct making {
   char *sources[MOUNTS_MAX];
   int mount_fds[MOUNTS_MAX];    /* detached ones are ours */
   int64_t expires_ns;
+  enum network network;
+  int proxy_listener, proxy, denials;   /* of network allow: proxy a pidfd */
 };
 
 /* ---- plan.c, require.c -------------------------------------------------- */
@@ -72,11 +77,22 @@ ssize_t init_file (const struct making *making, const char *name, char *out,
 
 /* Waits for READY, and emits what the init and this process have read back. */
 int32_t ready_take (struct making *making);
-int32_t facts_namespaces (struct linux_provider *self,
-                          struct coffer_call *call, const uint64_t inodes[7]);
+int32_t facts_namespaces (const struct making *making,
+                          const uint64_t inodes[7]);
 /* The facts that follow READY. */
 int32_t facts_init (struct coffer_call *call, const struct init_ready *ready,
                     const char *at, size_t size);
+
+/* ---- network.c ---------------------------------------------------------- */
+
+/* Refuses what it may not reach; sets making->network. */
+int32_t network_refuse (struct making *making);
+/* What tells programs of the proxy, and then the caller's own. */
+void network_env (struct coffer_strings *env, const char *const *given);
+/* The descriptor of READY, if there must be one. */
+int32_t network_listener_take (struct making *making, struct reply *reply);
+/* Once the init is ready: starts the proxy; says what can be reached. */
+int32_t network_begin (struct making *making);
 
 /* ---- spawn.c ------------------------------------------------------------ */
 

@@ -260,13 +260,14 @@ the_frame_around_them_lies_where_it_did (void **state)
   AT (call, deadline_ns, 24);
   AT (call, cancel_fd, 32);
 
-  SIZE (host, 56);
+  SIZE (host, 64);
   AT (host, emit, 8);
   AT (host, fail, 16);
   AT (host, log, 24);
   AT (host, progress, 32);
   AT (host, connect, 40);
   AT (host, opened, 48);
+  AT (host, file, 56);
 }
 
 static void

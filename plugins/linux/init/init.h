@@ -3,6 +3,7 @@
  *
  * main.c    the start, the event loop, requests
  * setup.c   mounts, /etc, /dev, /proc, pivot
+ * network.c the loopback, and where a proxy is reached
  * confine.c capabilities, and reading all of it back
  * landlock.c, filter.c, limits.c   what their names say
  * exec.c    commands: the table, starting, timeouts, their end
@@ -90,6 +91,13 @@ NORETURN void setup_fail (const char *step, long error);
 long must (const char *step, long ret);
 void setup_all (const struct plan *plan);
 extern int host_pts;            /* folder, -1: none */
+
+/* ---- network.c ---------------------------------------------------------- */
+
+void network_make (const struct plan *plan);
+/* For the proxy outside: a listener in here, -1; to be closed once given. */
+extern int proxy_listener;
+extern uint32_t exit_proxy;     /* EXIT_PROXY where there is a proxy, or 0 */
 
 /* ---- confine.c ---------------------------------------------------------- */
 

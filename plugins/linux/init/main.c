@@ -134,10 +134,10 @@ plan_read (struct packet *packet, struct plan *plan)
 }
 
 static void
-ready_send (int fd, uint32_t serial)
+ready_send (int fd, uint32_t serial, int attach)
 {
   packet_send (fd, INIT_READY, serial, 0, &ready, sizeof ready, facts.text,
-               facts.size, -1);
+               facts.size, attach);
 }
 
 static void
@@ -179,7 +179,8 @@ sandbox_make (struct packet *packet)
     must ("timer", timer_set (plan.body.expires_ns));
   ready.size = sizeof ready;
   ready.count = facts.count;
-  ready_send (control_fd, plan_serial);
+  ready_send (control_fd, plan_serial, proxy_listener);
+  fd_close (proxy_listener);
 }
 
 /* ---- connections -------------------------------------------------------- */
@@ -254,6 +255,7 @@ tell_exit (struct command *command)
   int told = 0;
   size_t i;
 
+  command->exit.flags |= exit_proxy;
   for (i = 0; i < CONNECTIONS_MAX; i++)
     if (connections[i].fd >= 0 && connections[i].waits == command->id) {
       told |= packet_send (connections[i].fd, INIT_EXIT,
@@ -506,7 +508,7 @@ request_serve (struct connection *connection, struct packet *packet)
     return;
   case INIT_FACTS:
     namespaces_note ();
-    ready_send (connection->fd, serial);
+    ready_send (connection->fd, serial, -1);
     return;
   case INIT_END:
     init_exit_now (0);

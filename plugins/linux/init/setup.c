@@ -464,14 +464,38 @@ localtime_make (void)
   link_make (zone, "etc/localtime");
 }
 
-static void
-etc_make (void)
+/* In the machine's network its names are the machine's. */
+static struct etc_file
+etc_host (const struct etc_file *ours)
 {
+  static char text[65536];
+  struct etc_file file = { ours->path, text };
+  char path[64];
+  int fd = (int) SYS (openat, AT_FDCWD_,
+                      text_join (path, sizeof path, "/", ours->path, NULL),
+                      O_CLOEXEC_);
+  long n = fd < 0 ? fd : SYS (read, fd, text, sizeof text - 1);
+
+  fd_close (fd);
+  text[n > 0 ? n : 0] = '\0';
+  return n > 0 ? file : *ours;
+}
+
+static void
+etc_make (const struct plan *plan)
+{
+  const int shared = (plan->body.flags & PLAN_HOST_NETWORK) != 0;
+  struct etc_file file;
   size_t i;
 
   dir_make ("etc", 0755);
-  for (i = 0; i < sizeof etc_files / sizeof etc_files[0]; i++)
-    etc_write (&etc_files[i]);
+  for (i = 0; i < sizeof etc_files / sizeof etc_files[0]; i++) {
+    file = etc_files[i];
+    if (shared && (text_equal (file.path, "etc/hosts")
+                   || text_equal (file.path, "etc/resolv.conf")))
+      file = etc_host (&etc_files[i]);
+    etc_write (&file);
+  }
   etc_show ();
   certificates_show ();
   localtime_make ();
@@ -597,20 +621,6 @@ ids_take (const struct plan *plan)
 }
 
 static void
-loopback_up (void)
-{
-  struct {
-    char name[16];
-    short flags;
-    char rest[22];
-  } request = { "lo", 0x1 | 0x40 /* UP, RUNNING */, { 0 } };
-  int fd = (int) must ("loopback", SYS (socket, 2, 2 | O_CLOEXEC_, 0));
-
-  must ("loopback", SYS (ioctl, fd, 0x8914 /* SIOCSIFFLAGS */, &request));
-  fd_close (fd);
-}
-
-static void
 root_enter (const struct plan *plan)
 {
   struct attributes attributes = { .set = ATTR_RDONLY_ };
@@ -644,7 +654,7 @@ world_make (const struct plan *plan)
   devices_make ();
   data_make (plan);
   proc_make ();
-  etc_make ();
+  etc_make (plan);
   mounts_show (plan);
   root_enter (plan);
 }
@@ -663,7 +673,7 @@ setup_all (const struct plan *plan)
     must ("hostname", SYS (sethostname, plan->hostname,
                            strlen (plan->hostname)));
   if (LAYER_ON (NET))
-    loopback_up ();
+    network_make (plan);
   if (LAYER_ON (MOUNT))
     world_make (plan);
   LAYERS_IDS (plan);

@@ -4,7 +4,7 @@
 #ifndef PROXY_HTTP_H
 #define PROXY_HTTP_H
 
-#include "target.h"
+#include "../target.h"
 
 #define HTTP_HEAD_MAX 16384
 /* What http_rewrite adds to a head at most. */

@@ -6,7 +6,7 @@
  * connection.c one client: its request, its server, bytes both ways
  * resolve.c   a name to addresses, in a process of its own with a deadline
  * denied.c    what was refused
- * target.c http.c socks.c   names, requests; pure
+ * http.c socks.c ../target.c   requests, names; pure
  *
  * It runs outside, started by the sandbox's maker, and ends when the sandbox's
  * init does.  One thread; every client has a deadline. */
@@ -16,7 +16,7 @@
 
 #include <poll.h>
 
-#include "denials.h"
+#include "../denials.h"
 #include "http.h"
 #include "socks.h"
 

@@ -4,7 +4,7 @@
 #ifndef PROXY_SOCKS_H
 #define PROXY_SOCKS_H
 
-#include "target.h"
+#include "../target.h"
 
 /* Answers of RFC 1928. */
 enum socks_reply {

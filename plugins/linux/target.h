@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where somebody wants to go, and whether that is in the list. */
 
-#ifndef PROXY_TARGET_H
-#define PROXY_TARGET_H
+#ifndef LINUX_TARGET_H
+#define LINUX_TARGET_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,4 +48,4 @@ int policy_allows (const struct policy *policy, const struct target *target);
  * no disguise.  NULL, or a word that says what kind it is. */
 const char *policy_forbids (const struct sockaddr *address);
 
-#endif /* PROXY_TARGET_H */
+#endif /* LINUX_TARGET_H */

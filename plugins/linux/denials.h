@@ -3,8 +3,8 @@
  * then places of fixed size.  The proxy reads what comes out of a sandbox, so
  * that the reader takes nothing in the file on trust. */
 
-#ifndef PROXY_DENIALS_H
-#define PROXY_DENIALS_H
+#ifndef LINUX_DENIALS_H
+#define LINUX_DENIALS_H
 
 #include <stdint.h>
 
@@ -31,4 +31,4 @@ struct denials {
   struct denial places[DENIALS_MAX];
 };
 
-#endif /* PROXY_DENIALS_H */
+#endif /* LINUX_DENIALS_H */

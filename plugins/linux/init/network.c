@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The network of a sandbox: a loopback of its own, and nothing else, unless it
+ * is the machine's.  Where a proxy outside lets it reach a list of names, the
+ * place to ask is a socket of that loopback, which goes out with READY. */
+
+#include "init.h"
+
+#define O_CLOEXEC_ 02000000
+#define AF_INET_ 2
+#define SOCK_STREAM_ 1
+#define SOCK_DGRAM_ 2
+
+int proxy_listener = -1;
+uint32_t exit_proxy;
+
+static void
+loopback_up (void)
+{
+  struct {
+    char name[16];
+    short flags;
+    char rest[22];
+  } request = { "lo", 0x1 | 0x40 /* UP, RUNNING */, { 0 } };
+  int fd = (int) must ("loopback", SYS (socket, AF_INET_,
+                                        SOCK_DGRAM_ | O_CLOEXEC_, 0));
+
+  must ("loopback", SYS (ioctl, fd, 0x8914 /* SIOCSIFFLAGS */, &request));
+  fd_close (fd);
+}
+
+static void
+proxy_listen (void)
+{
+  struct {
+    uint16_t family;
+    uint8_t port[2], address[4], zero[8];
+  } here = { AF_INET_, { INIT_PROXY_PORT >> 8, INIT_PROXY_PORT & 255 },
+             { 127, 0, 0, 1 }, { 0 } };
+
+  proxy_listener = (int) must ("proxy: socket",
+                               SYS (socket, AF_INET_,
+                                    SOCK_STREAM_ | O_CLOEXEC_, 0));
+  must ("proxy: bind", SYS (bind, proxy_listener, &here, sizeof here));
+  must ("proxy: listen", SYS (listen, proxy_listener, 128));
+  exit_proxy = EXIT_PROXY;
+}
+
+void
+network_make (const struct plan *plan)
+{
+  if (plan->body.flags & PLAN_HOST_NETWORK)
+    return;
+  loopback_up ();
+  if (plan->body.flags & PLAN_PROXY)
+    proxy_listen ();
+}
