@@ -148,13 +148,12 @@ v1_find (struct place *place, unsigned wanted, const char *own,
          const char *mounts)
 {
   static const char *const names[TREES]
-    = { "memory", "pids", "cpu", "freezer" };
+    = { "memory", "pids", "cpu" };
   int i, error, first = 0;
 
   for (i = 0; i < TREES; i++) {
     error = own_folder (own, mounts, names[i], place->dirs[i]);
-    /* A tree for stopping alone does not make it version 1. */
-    if (error != ENOENT && i != TREE_FREEZER)
+    if (error != ENOENT)
       place->version = 1;
     if (error == 0)
       place->bits |= 1u << i;

@@ -4,9 +4,12 @@
  * others.
  *
  * The init is in those for memory and time.  Commands put themselves into the
- * one that counts processes and the one that stops them, through descriptors
- * that the init has: init and its monitors are neither counted nor stopped.  A
- * sandbox for one command is not stopped, and its init is counted along. */
+ * one that counts processes, through a descriptor that the init has, which is
+ * not counted.  In a sandbox for one command it is counted along.
+ *
+ * The freezer of this version is not used: what it holds cannot be killed, not
+ * even by the end of its namespace's init, and would outlast its time to live
+ * (measured: the init hangs in its exit until somebody thaws the group). */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,16 +58,6 @@ cpu_fill (const char *dir, const struct cgroup_limits *limits,
     ? -1 : 0;
 }
 
-static int
-freezer_fill (const char *dir, const struct cgroup_limits *limits,
-              struct cgroup *group)
-{
-  (void) dir;
-  (void) limits;
-  (void) group;
-  return 0;
-}
-
 /* Where commands write themselves in.  Opened by who may: what is written is
  * judged by that. */
 static int
@@ -81,7 +74,7 @@ commands_open (const char *dir, int *out)
 static int
 for_commands (int tree, const struct cgroup *group)
 {
-  return !group->single && (tree == TREE_PIDS || tree == TREE_FREEZER);
+  return !group->single && tree == TREE_PIDS;
 }
 
 static void
@@ -101,17 +94,16 @@ v1_make (const struct place *place, const struct cgroup_limits *limits,
 {
   static int (*const fill[TREES]) (const char *, const struct cgroup_limits *,
                                    struct cgroup *)
-    = { memory_fill, pids_fill, cpu_fill, freezer_fill };
-  int tree, *commands;
+    = { memory_fill, pids_fill, cpu_fill };
+  int tree;
 
   for (tree = 0; tree < TREES; tree++) {
     if (!(group->bits & (1u << tree)))
       continue;
-    commands = &group->commands[tree == TREE_FREEZER];
     if (group_new (place->dirs[tree]) == -1
         || fill[tree](place->dirs[tree], limits, group) == -1
         || (for_commands (tree, group)
-            && commands_open (place->dirs[tree], commands) == -1))
+            && commands_open (place->dirs[tree], &group->commands[0]) == -1))
       tree_drop (place->dirs[tree], tree, group);
   }
 }

@@ -380,41 +380,21 @@ cgroup_use_of (const struct linux_provider *self, const char *id,
 
 /* ---- stopping ----------------------------------------------------------- */
 
-/* The group that stops commands, and how that version spells it.  0 or -1. */
+/* The group that stops commands: of version 2 alone, see cgroup-v1.c.  0 or
+ * -1. */
 static int
-freezer_of (char *const dirs[TREES], size_t n, char out[PATH_MAX],
-            int *version)
+freezer_of (char *const dirs[TREES], size_t n, char out[PATH_MAX])
 {
   char path[PATH_MAX];
   size_t i;
 
-  for (i = 0; i < n; i++) {
-    if (group_path (path, dirs[i], "freezer.state") == 0
-        && access (path, F_OK) == 0) {
-      *version = 1;
-      snprintf (out, PATH_MAX, "%s", dirs[i]);
-      return 0;
-    }
+  for (i = 0; i < n; i++)
     if (group_path (out, dirs[i], COMMANDS_LEAF) == 0
         && group_path (path, out, "cgroup.freeze") == 0
-        && access (path, F_OK) == 0) {
-      *version = 2;
+        && access (path, F_OK) == 0)
       return 0;
-    }
-  }
   errno = ENOENT;
   return -1;
-}
-
-static int
-freezer_is (const char *dir, int version, int frozen)
-{
-  char text[32];
-
-  if (version == 2)
-    return group_keyed (dir, "cgroup.events", "frozen") == (uint64_t) frozen;
-  return group_read (dir, "freezer.state", text, sizeof text) == 0
-         && strcmp (text, frozen ? "FROZEN\n" : "THAWED\n") == 0;
 }
 
 int
@@ -422,15 +402,11 @@ cgroup_freeze (int folder, int frozen, int64_t deadline_ns)
 {
   char text[PATH_MAX], dir[PATH_MAX], *dirs[TREES];
   size_t n = groups_named (folder, text, dirs);
-  int version;
 
-  if (freezer_of (dirs, n, dir, &version) == -1)
+  if (freezer_of (dirs, n, dir) == -1
+      || group_write (dir, "cgroup.freeze", frozen ? "1" : "0") == -1)
     return -1;
-  if (version == 2
-      ? group_write (dir, "cgroup.freeze", frozen ? "1" : "0") == -1
-      : group_write (dir, "freezer.state", frozen ? "FROZEN" : "THAWED") == -1)
-    return -1;
-  while (!freezer_is (dir, version, frozen)) {
+  while (group_keyed (dir, "cgroup.events", "frozen") != (uint64_t) frozen) {
     if (coffer_now_ns () >= deadline_ns) {
       errno = ETIMEDOUT;
       return -1;

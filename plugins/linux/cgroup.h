@@ -21,7 +21,7 @@
 #define INIT_LEAF "init"
 #define COMMANDS_LEAF "commands"
 
-enum cgroup_tree { TREE_MEMORY, TREE_PIDS, TREE_CPU, TREE_FREEZER, TREES };
+enum cgroup_tree { TREE_MEMORY, TREE_PIDS, TREE_CPU, TREES };
 
 /* Where this process is: a folder for each controller of version 1, the first
  * alone of version 2; "" is nowhere. */

@@ -234,6 +234,15 @@ struct init_state {
   uint64_t data_inodes, data_inodes_most;
 };
 
+enum init_pause_flag {
+  PAUSE_FROZEN = 1              /* its control group has stopped them already */
+};
+
+struct init_pause {
+  uint32_t size;
+  uint32_t flags;
+};
+
 /* Within the sandbox's own network: its loopback. */
 struct init_dial {
   uint32_t size;

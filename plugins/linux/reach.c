@@ -15,9 +15,12 @@
 
 static int32_t
 rest_ask (struct linux_provider *self, struct coffer_call *call,
-          const char *sandbox, uint16_t type)
+          const char *sandbox, uint16_t type, int frozen)
 {
-  struct request request = { .type = type };
+  struct init_pause body = { .size = sizeof body,
+                             .flags = frozen ? PAUSE_FROZEN : 0u };
+  struct request request
+    = { .type = type, .body = &body, .size = sizeof body };
   auto_link struct link link = { .fd = -1 };
   UNFILLED struct reply reply;
   int32_t code = sandbox_reach (self, call, sandbox, &link);
@@ -37,22 +40,52 @@ rest_ask (struct linux_provider *self, struct coffer_call *call,
                                            : "asking the sandbox's init");
 }
 
-int32_t
-linux_sandbox_pause (struct coffer_call *call, void *self,
-                     const char *sandbox,
-                     const struct coffer_sandbox_pause_opts *opts)
+/* By its control group: 1, 0 when it has none that can, or -1 with errno. */
+static int
+group_freeze (struct linux_provider *self, const char *sandbox, int frozen)
 {
-  (void) opts;
-  return rest_ask (self, call, sandbox, INIT_PAUSE);
+  coffer_autoclose int folder = -1;
+
+  if (self->runtime < 0 || !sandbox_id_valid (sandbox))
+    return 0;
+  folder = openat (self->runtime, sandbox,
+                   O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0)
+    return 0;
+  if (cgroup_freeze (folder, frozen, coffer_now_ns () + SETTLE_NS) == 0)
+    return 1;
+  return errno == ENOENT ? 0 : -1;
 }
 
 int32_t
-linux_sandbox_resume (struct coffer_call *call, void *self,
+linux_sandbox_pause (struct coffer_call *call, void *data,
+                     const char *sandbox,
+                     const struct coffer_sandbox_pause_opts *opts)
+{
+  struct linux_provider *self = data;
+  int frozen = group_freeze (self, sandbox, 1), error = errno;
+  int32_t code;
+
+  (void) opts;
+  code = frozen < 0
+    ? coffer_fail_errno (call, error, "freezing its control group")
+    : rest_ask (self, call, sandbox, INIT_PAUSE, frozen);
+  if (code != COFFER_OK && frozen != 0)
+    group_freeze (self, sandbox, 0);
+  return code;
+}
+
+int32_t
+linux_sandbox_resume (struct coffer_call *call, void *data,
                       const char *sandbox,
                       const struct coffer_sandbox_resume_opts *opts)
 {
+  struct linux_provider *self = data;
+
   (void) opts;
-  return rest_ask (self, call, sandbox, INIT_RESUME);
+  if (group_freeze (self, sandbox, 0) < 0)
+    return coffer_fail_errno (call, errno, "thawing its control group");
+  return rest_ask (self, call, sandbox, INIT_RESUME, 0);
 }
 
 /* ---- ports -------------------------------------------------------------- */

@@ -99,9 +99,21 @@ test_emit (struct coffer_call *call, uint32_t record, const void *data)
             (unsigned long long) st->size_bytes);
     break;
   }
+  case COFFER_REC_stream: {
+    const struct coffer_stream *stream = data;
+    coffer_fd_close (&host->stream);
+    host->stream = fcntl (stream->fd, F_DUPFD_CLOEXEC, 3);
+    break;
+  }
+  case COFFER_REC_port: {
+    const struct coffer_port *port = data;
+    append (host->infos, "%u %s\n", port->port,
+            port->address ? port->address : "-");
+    break;
+  }
   case COFFER_REC_metric: {
     const struct coffer_metric *metric = data;
-    append (host->metrics, "%s %g\n", metric->name, metric->value);
+    append (host->metrics, "%s %.17g\n", metric->name, metric->value);
     break;
   }
   default:
@@ -223,6 +235,7 @@ linux_host_open_with (struct linux_host *host, int init)
   int module;
 
   memset (host, 0, sizeof *host);
+  host->stream = -1;
   strcpy (host->runtime_path, "/tmp/coffer-test-XXXXXX");
   assert_non_null (mkdtemp (host->runtime_path));
   host->runtime = open (host->runtime_path,
@@ -249,6 +262,7 @@ linux_host_close (struct linux_host *host)
 {
   /* Everything that a test leaves is a fault of the test. */
   host->ops->close (host_call (host, 5000), host->self, NULL);
+  coffer_fd_close (&host->stream);
   close (host->runtime);
   if (rmdir (host->runtime_path) == -1)
     fail_msg ("%s: %s", host->runtime_path, strerror (errno));
@@ -384,6 +398,52 @@ host_run_once (struct linux_host *host,
   killed = host_kill (host, id);
   assert_int_equal (killed, COFFER_OK);
   return code;
+}
+
+int
+host_start (struct linux_host *host, const char *id, const char *script,
+            uint64_t timeout_ms)
+{
+  const char *argv[] = { "sh", "-c", script, NULL };
+  struct coffer_exec_start_opts opts = { .size = sizeof opts,
+                                         .timeout_ms = timeout_ms };
+  int held[2];
+
+  assert_int_equal (pipe2 (held, O_CLOEXEC), 0);
+  if (host->ops->exec_start (host_call (host, 20000), host->self, id, argv,
+                             NULL, NULL, -1, held[1], -1, &opts)
+        != COFFER_OK)
+    fail_msg ("%s", host->error);
+  close (held[1]);
+  return held[0];
+}
+
+int
+host_gone (int held, int64_t ns)
+{
+  const int64_t stop = coffer_now_ns () + ns;
+  char bytes[4096];
+
+  while (coffer_wait_fd (held, POLLIN, stop, -1) == 1)
+    if (read (held, bytes, sizeof bytes) == 0)
+      return 1;
+  return 0;
+}
+
+double
+host_metric (struct linux_host *host, const char *id, const char *name)
+{
+  const size_t n = strlen (name);
+  const char *line;
+
+  if (host->ops->metrics (host_call (host, 5000), host->self, id, NULL)
+        != COFFER_OK)
+    fail_msg ("%s", host->error);
+  for (line = host->metrics; line[0] != '\0';
+       line = line[strcspn (line, "\n")] ? strchr (line, '\n') + 1 : "")
+    if (strncmp (line, name, n) == 0 && line[n] == ' ')
+      return strtod (line + n + 1, NULL);
+  return -1;
 }
 
 void

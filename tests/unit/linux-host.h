@@ -29,6 +29,7 @@ struct linux_host {
   int64_t expires_ns;
   int pid;                      /* of the init */
   char metadata[256];
+  int stream;                   /* of the last port_dial: a copy, -1 */
 };
 
 /* A call object for one operation; forgets what the last one gave. */
@@ -59,6 +60,14 @@ int32_t host_run_once (struct linux_host *host,
                        const struct coffer_sandbox_spec *spec,
                        const char *const *argv, uint64_t timeout_ms,
                        struct outcome *outcome);
+/* Starts a script for /bin/sh that holds the other end of what is returned. */
+int host_start (struct linux_host *host, const char *id, const char *script,
+                uint64_t timeout_ms);
+/* Whether everything that holds the other end is gone within that time. */
+int host_gone (int held, int64_t ns);
+/* Of "NAME VALUE" in metrics; -1: not there. */
+double host_metric (struct linux_host *host, const char *id,
+                    const char *name);
 /* Puts the program linux-payload into the workspace, as ./payload. */
 void host_payload (struct linux_host *host, const char *id);
 /* Whether this machine lets us make sandboxes at all; the reason is printed

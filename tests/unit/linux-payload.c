@@ -522,6 +522,103 @@ try_stopper (void)
       kill (pid, SIGSTOP);
 }
 
+/* Answers one connection after another with what it reads, in capitals. */
+static void
+listen_on (int family, const char *port)
+{
+  struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+                             .sin6_port = htons ((uint16_t) atoi (port)),
+                             .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+  struct sockaddr_in v4 = { .sin_family = AF_INET,
+                            .sin_port = htons ((uint16_t) atoi (port)),
+                            .sin_addr = { htonl (INADDR_LOOPBACK) } };
+  int fd = socket (family, SOCK_STREAM, 0), peer;
+  char bytes[4096];
+  ssize_t n, i;
+
+  if ((family == AF_INET ? bind (fd, (struct sockaddr *) &v4, sizeof v4)
+                         : bind (fd, (struct sockaddr *) &v6, sizeof v6))
+        != 0
+      || listen (fd, 16) != 0) {
+    printf ("%s\n", strerror (errno));
+    exit (1);
+  }
+  printf ("listening\n");
+  fflush (stdout);
+  while ((peer = accept (fd, NULL, NULL)) >= 0) {
+    while ((n = read (peer, bytes, sizeof bytes)) > 0) {
+      for (i = 0; i < n; i++)
+        if (bytes[i] >= 'a' && bytes[i] <= 'z')
+          bytes[i] = (char) (bytes[i] - 'a' + 'A');
+      if (write (peer, bytes, (size_t) n) != n)
+        break;
+    }
+    close (peer);
+  }
+}
+
+static void
+try_listen4 (const char *port)
+{
+  listen_on (AF_INET, port);
+}
+
+static void
+try_listen6 (const char *port)
+{
+  listen_on (AF_INET6, port);
+}
+
+/* Changes places all the time: of a folder and a link to another, of a file, a
+ * link to another and a fifo. */
+static void
+try_swapper (void)
+{
+  int i;
+
+  mkdir ("folder", 0755);
+  mkdir ("/tmp/other", 0755);
+  if (symlink ("/tmp/other", "elsewhere") != 0
+      || symlink ("/etc/passwd", "link") != 0 || mkfifo ("fifo", 0644) != 0)
+    exit (1);
+  printf ("swapping\n");
+  fflush (stdout);
+  for (i = 0;; i++) {
+    syscall (SYS_renameat2, AT_FDCWD, "folder", AT_FDCWD, "elsewhere", 2);
+    syscall (SYS_renameat2, AT_FDCWD, "file", AT_FDCWD,
+             i % 2 ? "link" : "fifo", 2);
+  }
+}
+
+/* A folder in a folder, and so on. */
+static void
+try_deep (const char *levels)
+{
+  int n = atoi (levels), i;
+
+  for (i = 0; i < n; i++)
+    if (mkdir ("d", 0755) != 0 || chdir ("d") != 0)
+      exit (1);
+  close (open ("end", O_WRONLY | O_CREAT, 0644));
+}
+
+/* Counts in a file for ever, each step by a process of its own. */
+static void
+try_ticker (const char *path)
+{
+  int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644);
+
+  for (;;) {
+    if (fork () == 0) {
+      if (fork () == 0 && write (fd, ".", 1) != 1)
+        _exit (1);
+      _exit (0);
+    }
+    while (wait (NULL) > 0)
+      ;
+  }
+}
+
 /* How much there is of what others need, too. */
 static void
 try_counts (const char *none)
@@ -629,6 +726,11 @@ static const struct {
   { "forks", NULL, try_forks },
   { "counts", NULL, try_counts },
   { "bomb", try_bomb, NULL },
+  { "listen4", NULL, try_listen4 },
+  { "listen6", NULL, try_listen6 },
+  { "ticker", NULL, try_ticker },
+  { "deep", NULL, try_deep },
+  { "swapper", try_swapper, NULL },
   { "untag", try_untag, NULL },
   { "undumpable", try_undumpable, NULL },
   { "orphanage", try_orphanage, NULL },

@@ -10,6 +10,9 @@ UNIT_TESTS += %D%/test-linux-attack %D%/test-linux-calls \
   %D%/test-linux-confined %D%/test-linux-landlock \
   %D%/test-linux-filter %D%/test-linux-life
 UNIT_TESTS += %D%/test-linux-life-kill
+UNIT_TESTS += %D%/test-linux-life-pause
+UNIT_TESTS += %D%/test-linux-life-ports
+UNIT_TESTS += %D%/test-linux-life-files
 
 # What runs inside: no sanitizer, which could not work there.
 check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
@@ -49,6 +52,24 @@ check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
 %C%_test_linux_life_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_life_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_life_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_test_linux_life_pause_SOURCES = %D%/test-linux-life-pause.c $(LINUX_UNIT_HOST)
+%C%_test_linux_life_pause_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_life_pause_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_life_pause_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_life_pause_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_test_linux_life_ports_SOURCES = %D%/test-linux-life-ports.c $(LINUX_UNIT_HOST)
+%C%_test_linux_life_ports_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_life_ports_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_life_ports_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_life_ports_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_test_linux_life_files_SOURCES = %D%/test-linux-life-files.c $(LINUX_UNIT_HOST)
+%C%_test_linux_life_files_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_life_files_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_life_files_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_life_files_LDADD = $(LINUX_UNIT_LIBS)
 
 %C%_test_linux_life_kill_SOURCES = %D%/test-linux-life-kill.c $(LINUX_UNIT_HOST)
 %C%_test_linux_life_kill_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)

@@ -29,35 +29,10 @@ create (const char *id)
     fail_msg ("%s", host.error);
 }
 
-/* Starts a script that holds the other end of what is returned. */
 static int
 start (const char *id, const char *script, uint64_t timeout_ms)
 {
-  const char *argv[] = { "sh", "-c", script, NULL };
-  struct coffer_exec_start_opts opts = { .size = sizeof opts,
-                                         .timeout_ms = timeout_ms };
-  int held[2];
-
-  assert_int_equal (pipe2 (held, O_CLOEXEC), 0);
-  if (host.ops->exec_start (host_call (&host, 20000), host.self, id, argv,
-                            NULL, NULL, -1, held[1], -1, &opts)
-        != COFFER_OK)
-    fail_msg ("%s", host.error);
-  close (held[1]);
-  return held[0];
-}
-
-/* Whether everything that held the pipe is gone, within that time. */
-static int
-all_gone (int held, int64_t ns)
-{
-  const int64_t stop = coffer_now_ns () + ns;
-  char bytes[4096];
-
-  while (coffer_wait_fd (held, POLLIN, stop, -1) == 1)
-    if (read (held, bytes, sizeof bytes) == 0)
-      return 1;
-  return 0;
+  return host_start (&host, id, script, timeout_ms);
 }
 
 static void
@@ -96,7 +71,7 @@ others_live (const char *id, int others[2])
 {
   run (id, "ps axo args= | grep -c '^sleep 100[01]$'");
   assert_string_equal (outcome.out, "2\n");
-  assert_false (all_gone (others[0], 0));
+  assert_false (host_gone (others[0], 0));
   assert_int_equal (host.ops->exec_signal (host_call (&host, 5000),
                                            host.self, id, "e1", SIGTERM,
                                            NULL),
@@ -135,7 +110,7 @@ test_nothing_is_missed_and_nobody_else_hit (void **state)
     others_begin ("fugitive", others);
     begun = coffer_now_ns ();
     held = start ("fugitive", fugitives[i], 400);
-    if (!all_gone (held, 5 * SECOND))
+    if (!host_gone (held, 5 * SECOND))
       fail_msg ("lives on: %s", fugitives[i]);
     close (held);
     wait_exec ("fugitive", "e3");
@@ -164,11 +139,11 @@ test_a_fleeing_fork_bomb_is_over (void **state)
   host_payload (&host, "bomb");
   other = start ("bomb", "sleep 1000", 0);
   held = start ("bomb", "exec ./payload bomb", 500);
-  assert_true (all_gone (held, 6 * SECOND));
+  assert_true (host_gone (held, 6 * SECOND));
   close (held);
   wait_exec ("bomb", "e2");
   assert_int_equal (host.exit.timed_out, 1);
-  assert_false (all_gone (other, 0));
+  assert_false (host_gone (other, 0));
   close (other);
   run ("bomb", "ps ax | grep -c '[p]ayload'; exit 4");
   assert_string_equal (outcome.out, "0\n");
@@ -187,9 +162,9 @@ test_a_tag_cannot_be_another_s (void **state)
   others_begin ("masks", others);
   liar = start ("masks", "exec ./payload untag", 0);
   held = start ("masks", "sleep 60", 300);
-  assert_true (all_gone (held, 5 * SECOND));
+  assert_true (host_gone (held, 5 * SECOND));
   /* It may have been e4's, as far as could be seen. */
-  assert_true (all_gone (liar, 5 * SECOND));
+  assert_true (host_gone (liar, 5 * SECOND));
   close (held);
   close (liar);
   wait_exec ("masks", "e3");
@@ -258,7 +233,7 @@ test_who_stops_newcomers_stops_nothing (void **state)
                                            host.self, "stopper", "e1",
                                            SIGKILL, NULL),
                     COFFER_OK);
-  assert_true (all_gone (stopper, 5 * SECOND));
+  assert_true (host_gone (stopper, 5 * SECOND));
   close (stopper);
   run ("stopper", "exit 7");
   assert_int_equal (host.exit.code, 7);
@@ -277,7 +252,7 @@ test_leftovers_outlive_an_end_in_time (void **state)
   wait_exec ("leaves", "e1");
   assert_int_equal (host.exit.code, 5);
   assert_int_equal (host.exit.timed_out, 0);
-  assert_false (all_gone (held, SECOND));
+  assert_false (host_gone (held, SECOND));
   close (held);
   assert_int_equal (host_kill (&host, "leaves"), COFFER_OK);
 }

@@ -773,95 +773,6 @@ test_mounts (void **state)
   assert_int_equal (host_kill (&host, "mounts"), COFFER_OK);
 }
 
-/* ---- files from outside ------------------------------------------------- */
-
-static int32_t
-file_put (const char *path, const char *body)
-{
-  struct coffer_file_write_opts opts = { .size = sizeof opts, .parents = 1 };
-  int ends[2];
-  int32_t code;
-
-  assert_int_equal (pipe2 (ends, O_CLOEXEC), 0);
-  assert_int_equal (write (ends[1], body, strlen (body)), strlen (body));
-  close (ends[1]);
-  code = host.ops->file_write (host_call (&host, 5000), host.self, "files",
-                               path, ends[0], &opts);
-  close (ends[0]);
-  return code;
-}
-
-static int32_t
-file_get (const char *path, char *out, size_t size)
-{
-  int ends[2];
-  int32_t code;
-  ssize_t n;
-
-  assert_int_equal (pipe2 (ends, O_CLOEXEC), 0);
-  code = host.ops->file_read (host_call (&host, 5000), host.self, "files",
-                              path, ends[1], NULL);
-  close (ends[1]);
-  n = read (ends[0], out, size - 1);
-  out[n > 0 ? n : 0] = '\0';
-  close (ends[0]);
-  return code;
-}
-
-static void
-test_files (void **state)
-{
-  char text[4096];
-
-  (void) state;
-  create ("files", &lasting);
-  if (file_put ("/tmp/" VECTOR_NAME, VECTOR_BODY) != COFFER_OK)
-    fail_msg ("%s", host.error);
-  assert_int_equal (file_get ("/tmp/" VECTOR_NAME, text, sizeof text),
-                    COFFER_OK);
-  assert_string_equal (text, VECTOR_BODY);
-  sh_in ("files", "cat \"/tmp/你好 世界/\"*; stat -c '%u %a' /tmp/*/*",
-         5000);
-  assert_string_equal (outcome.out, VECTOR_BODY "1000 644\n");
-  /* Links lead nowhere, least of all to the host's files. */
-  sh_in ("files", "ln -s /etc/passwd link; ln -s / all; mkfifo pipe", 5000);
-  assert_int_not_equal (file_get ("link", text, sizeof text), COFFER_OK);
-  assert_string_equal (text, "");
-  assert_int_not_equal (file_get ("all/etc/passwd", text, sizeof text),
-                        COFFER_OK);
-  assert_int_not_equal (file_get ("pipe", text, sizeof text), COFFER_OK);
-  assert_int_not_equal (file_put ("all/tmp/x", "x"), COFFER_OK);
-  assert_int_equal (file_get ("/proc/1/status", text, sizeof text),
-                    COFFER_DENIED);
-  assert_int_equal (file_get ("//./proc/version", text, sizeof text),
-                    COFFER_DENIED);
-  assert_int_equal (file_put ("/proc/sys/kernel/core_pattern", "x"),
-                    COFFER_DENIED);
-  assert_int_not_equal (file_put ("/usr/x", "x"), COFFER_OK);
-  assert_int_not_equal (file_get ("../../etc/passwd", text, sizeof text),
-                        COFFER_OK);
-  assert_int_equal (host.ops->file_list (host_call (&host, 5000), host.self,
-                                         "files", "/workspace", NULL),
-                    COFFER_OK);
-  assert_non_null (strstr (host.files, "symlink link"));
-  assert_non_null (strstr (host.files, "fifo pipe"));
-  assert_int_equal (host_kill (&host, "files"), COFFER_OK);
-}
-
-static void
-test_metrics (void **state)
-{
-  (void) state;
-  create ("metrics", &lasting);
-  assert_int_equal (host.ops->metrics (host_call (&host, 5000), host.self,
-                                       "metrics", NULL),
-                    COFFER_OK);
-  assert_non_null (strstr (host.metrics, "processes 1\n"));
-  assert_non_null (strstr (host.metrics, "memory_bytes "));
-  assert_non_null (strstr (host.metrics, "cpu_seconds_total "));
-  assert_int_equal (host_kill (&host, "metrics"), COFFER_OK);
-}
-
 /* ---- the protocol ------------------------------------------------------- */
 
 static void
@@ -1009,8 +920,6 @@ main (void)
     cmocka_unit_test (test_refusals_leave_nothing),
     cmocka_unit_test (test_broken_inits_leave_nothing),
     cmocka_unit_test (test_mounts),
-    cmocka_unit_test (test_files),
-    cmocka_unit_test (test_metrics),
     cmocka_unit_test (test_protocol_grows),
   };
 

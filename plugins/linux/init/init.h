@@ -245,8 +245,9 @@ void spool_take (struct spool *spool, uint64_t cap, uint64_t most);
 
 /* ---- pause.c ------------------------------------------------------------ */
 
-/* 0, or a negative errno and everything goes on. */
-long pause_begin (void);
+/* frozen: the kernel has stopped them, and it is only noted.  0, or a negative
+ * errno and everything goes on. */
+long pause_begin (int frozen);
 void pause_end (void);
 int pause_is (void);
 

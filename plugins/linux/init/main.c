@@ -435,11 +435,14 @@ state_send (struct connection *connection, uint32_t serial)
 }
 
 static void
-request_pause (struct connection *connection, uint32_t serial)
+request_pause (struct connection *connection, const struct packet *packet)
 {
-  long r = pause_begin ();
+  struct init_pause body;
+  long r = packet_body (packet, &body, sizeof body) == NULL
+    ? -EPROTO_ : pause_begin ((body.flags & PAUSE_FROZEN) != 0);
 
-  reply_done (connection->fd, serial, r < 0 ? (int) -r : 0, -1);
+  reply_done (connection->fd, packet->header->serial, r < 0 ? (int) -r : 0,
+              -1);
 }
 
 static void
@@ -497,7 +500,7 @@ request_serve (struct connection *connection, struct packet *packet)
     request_root (connection, serial);
     return;
   case INIT_PAUSE:
-    request_pause (connection, serial);
+    request_pause (connection, packet);
     return;
   case INIT_RESUME:
     pause_end ();

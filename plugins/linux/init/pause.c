@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stopping everything in the sandbox, and letting it go on.
  *
- * By SIGSTOP, from here: this process itself goes on, so that the time to live
- * and the timeouts hold while all else rests.  (What the freezer of cgroup
- * version 1 holds cannot be killed, not even by the end of this process; it
- * would outlast its time.)  What was stopped already is left as it was, and is
+ * Where there is no control group that could (cgroup-v1.c says why the freezer of
+ * version 1 cannot), by SIGSTOP from here: this process itself goes on, so that
+ * the time to live and the timeouts hold while all else rests.  What was stopped already is left as it was, and is
  * still stopped afterwards.  Parents are stopped before their children and go
  * on after them, as far as numbers tell: a shell does not see its jobs stop. */
 
@@ -78,7 +77,7 @@ pause_end (void)
 /* Until two looks in a row have found everybody at rest: one who was only just
  * stopped may have let another go on before. */
 long
-pause_begin (void)
+pause_begin (int frozen)
 {
   const struct sys_timespec moment = { 0, 1000000 };
   const int64_t stop = clock_ns (1) + PAUSE_NS;
@@ -90,7 +89,7 @@ pause_begin (void)
     return 0;
   if (!LAYER_ON (PID))          /* not only the sandbox's own are seen */
     return -EOPNOTSUPP_;
-  while (calm < 2) {
+  while (!frozen && calm < 2) {
     memset (&pausing, 0, sizeof pausing);
     r = processes_visit (pause_one, &pausing);
     if (r >= 0 && pausing.full)
