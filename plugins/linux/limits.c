@@ -66,9 +66,11 @@ limits_take (struct making *making)
 {
   struct cgroup_limits limits = limits_of (making);
 
-  if (!LAYER_ON (CGROUP))
-    making->cgroup.why = "no limit was asked for";
-  else if (making->folder < 0)
+  if (!LAYER_ON (CGROUP)
+      || (making->spec->single_exec && limits.memory_bytes == 0
+          && limits.pids == 0 && limits.cpu_millis == 0))
+    return;                     /* nothing to limit, nobody to stop */
+  if (making->folder < 0)
     making->cgroup.why = "there is no runtime folder to note a group in";
   else
     cgroup_make (making->folder, making->id, making->spec->single_exec != 0,

@@ -64,11 +64,14 @@ static int32_t
 test_emit (struct coffer_call *call, uint32_t record, const void *data)
 {
   struct linux_host *host = host_of (call);
+  size_t i;
 
   switch (record) {
   case COFFER_REC_fact: {
     const struct coffer_fact *fact = data;
     append (host->facts, "%s %s %s\n", fact->name, fact->state, fact->value);
+    if (fact->remedy != NULL)
+      append (host->remedies, "%s %s\n", fact->name, fact->remedy);
     break;
   }
   case COFFER_REC_sandbox_info: {
@@ -78,7 +81,11 @@ test_emit (struct coffer_call *call, uint32_t record, const void *data)
     host->pid = 0;
     if (info->native_id != NULL)
       sscanf (info->native_id, "pid:%d", &host->pid);
-    host->metadata[0] = '\0';
+    host->metadata[0] = host->not_applied[0] = '\0';
+    for (i = 0; info->not_applied != NULL && info->not_applied[i] != NULL; i++)
+      snprintf (host->not_applied + strlen (host->not_applied),
+                sizeof host->not_applied - strlen (host->not_applied), "%s ",
+                info->not_applied[i]);
     if (info->metadata != NULL && info->metadata[0] != NULL)
       snprintf (host->metadata, sizeof host->metadata, "%s",
                 info->metadata[0]);
@@ -210,7 +217,7 @@ host_call (struct linux_host *host, int64_t timeout_ms)
   call->call.cancel_fd = -1;
   call->host = host;
   host->error[0] = host->facts[0] = host->infos[0] = '\0';
-  host->files[0] = host->metrics[0] = '\0';
+  host->files[0] = host->metrics[0] = host->remedies[0] = '\0';
   return &call->call;
 }
 

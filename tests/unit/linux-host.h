@@ -19,6 +19,7 @@ struct linux_host {
   /* What the last call gave. */
   char error[1024];
   char facts[HOST_TEXT];        /* "NAME STATE VALUE\n" each */
+  char remedies[HOST_TEXT];     /* "NAME REMEDY\n" each */
   char infos[HOST_TEXT];        /* "ID STATE\n" each */
   char files[HOST_TEXT];        /* "KIND PATH SIZE\n" each */
   char metrics[HOST_TEXT];      /* "NAME VALUE\n" each */
@@ -30,6 +31,7 @@ struct linux_host {
   int pid;                      /* of the init */
   char metadata[256];
   int stream;                   /* of the last port_dial: a copy, -1 */
+  char not_applied[256];        /* words, each with a space after it */
 };
 
 /* A call object for one operation; forgets what the last one gave. */

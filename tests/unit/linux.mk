@@ -83,3 +83,16 @@ check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
 %C%_test_linux_filter_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_filter_LDADD = $(SECCOMP_LIBS) $(CMOCKA_LIBS)
 %D%/test_linux_filter-test-linux-filter.$(OBJEXT): plugins/linux/init/filter.h
+
+# It has open, mkdir and access of its own, which the module then finds first.
+UNIT_TESTS += %D%/test-linux-limits
+check_PROGRAMS += %D%/linux-memory
+%C%_linux_memory_SOURCES = %D%/linux-memory.c
+%C%_linux_memory_CPPFLAGS = -D_GNU_SOURCE
+%C%_linux_memory_CFLAGS = -std=gnu11 $(WARN)
+
+%C%_test_linux_limits_SOURCES = %D%/test-linux-limits.c $(LINUX_UNIT_HOST)
+%C%_test_linux_limits_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_limits_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_limits_LDFLAGS = $(HOST_LINK_FLAGS) -Wl,--export-dynamic
+%C%_test_linux_limits_LDADD = $(LINUX_UNIT_LIBS)
