@@ -104,9 +104,13 @@ controller_enable (const char *dir, const char *enable)
   for (round = 0;; round++) {
     if (group_write (dir, "cgroup.subtree_control", enable) == 0)
       return 0;
-    if (errno != EBUSY || round == SETTLE_ROUNDS || !is_delegated (dir)
-        || processes_settle (dir) == -1)
+    if (errno != EBUSY)
       return -1;
+    if (round == SETTLE_ROUNDS || !is_delegated (dir)
+        || processes_settle (dir) == -1) {
+      errno = EBUSY;
+      return -1;
+    }
   }
 }
 

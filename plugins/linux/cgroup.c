@@ -362,22 +362,6 @@ cgroup_use (int folder, struct cgroup_use *use)
   return 0;
 }
 
-int
-cgroup_use_of (const struct linux_provider *self, const char *id,
-               struct cgroup_use *use)
-{
-  coffer_autoclose int folder = -1;
-
-  memset (use, 0, sizeof *use);
-  if (self->runtime < 0 || !sandbox_id_valid (id)) {
-    errno = ENOENT;
-    return -1;
-  }
-  folder = openat (self->runtime, id,
-                   O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  return folder < 0 ? -1 : cgroup_use (folder, use);
-}
-
 /* ---- stopping ----------------------------------------------------------- */
 
 /* The group that stops commands: of version 2 alone, see cgroup-v1.c.  0 or

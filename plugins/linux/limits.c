@@ -6,6 +6,7 @@
  * one is refused. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,6 +85,22 @@ limits_enter (struct making *making)
 
   if (making->folder >= 0)
     cgroup_enter (making->folder, making->pid, &limits, &making->cgroup);
+}
+
+int
+cgroup_use_of (const struct linux_provider *self, const char *id,
+               struct cgroup_use *use)
+{
+  coffer_autoclose int folder = -1;
+
+  memset (use, 0, sizeof *use);
+  if (self->runtime < 0 || !sandbox_id_valid (id)) {
+    errno = ENOENT;
+    return -1;
+  }
+  folder = openat (self->runtime, id,
+                   O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  return folder < 0 ? -1 : cgroup_use (folder, use);
 }
 
 /* ---- what holds --------------------------------------------------------- */

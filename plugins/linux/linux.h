@@ -265,7 +265,7 @@ struct cgroup_use {
 };
 /* -1 with errno ENOENT: there is none. */
 int cgroup_use (int folder, struct cgroup_use *use);
-/* The same, of a sandbox. */
+/* The same, of a sandbox: limits.c. */
 int cgroup_use_of (const struct linux_provider *self, const char *id,
                    struct cgroup_use *use);
 

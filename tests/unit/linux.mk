@@ -96,3 +96,13 @@ check_PROGRAMS += %D%/linux-memory
 %C%_test_linux_limits_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_limits_LDFLAGS = $(HOST_LINK_FLAGS) -Wl,--export-dynamic
 %C%_test_linux_limits_LDADD = $(LINUX_UNIT_LIBS)
+
+# The files of control groups themselves, in a tree of the test's own.
+UNIT_TESTS += %D%/test-linux-cgroup
+%C%_test_linux_cgroup_SOURCES = %D%/test-linux-cgroup.c %D%/harness.h \
+  plugins/linux/cgroup-place.c plugins/linux/cgroup-v1.c \
+  plugins/linux/cgroup-v2.c plugins/linux/cgroup.c
+%C%_test_linux_cgroup_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_cgroup_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_cgroup_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_cgroup_LDADD = $(LINUX_UNIT_LIBS)
