@@ -96,9 +96,11 @@ nodist_%C%_coffer_init_SOURCES = %D%/init/filter.h
 
 # An ordinary program, but without a sanitizer: its own limits leave no room for
 # one.  What it reads and decides is tested with one (tests/unit, tests/fuzz).
-PROXY_PURE = %D%/proxy/http.c %D%/proxy/http.h %D%/proxy/socks.c \
+LINUX_PROXY_PURE = %D%/proxy/http.c %D%/proxy/http.h %D%/proxy/socks.c \
   %D%/proxy/socks.h %D%/target.c %D%/target.h
-%C%_coffer_proxy_SOURCES = $(PROXY_PURE) \
+LINUX_PROXY_CPP_FLAGS = $(MODULE_CPP_FLAGS) -I$(top_srcdir)/%D%/proxy \
+  -D_GNU_SOURCE
+%C%_coffer_proxy_SOURCES = $(LINUX_PROXY_PURE) \
   %D%/proxy/confine.c \
   %D%/proxy/connection.c \
   %D%/denials.h \
@@ -107,7 +109,7 @@ PROXY_PURE = %D%/proxy/http.c %D%/proxy/http.h %D%/proxy/socks.c \
   %D%/proxy/proxy.h \
   %D%/proxy/resolve.c \
   sdk/lib/address.c
-%C%_coffer_proxy_CPPFLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE
+%C%_coffer_proxy_CPPFLAGS = $(LINUX_PROXY_CPP_FLAGS)
 %C%_coffer_proxy_CFLAGS = -std=gnu11 $(WARN) $(HARDEN) -fPIE
 %C%_coffer_proxy_LDFLAGS = -pie $(HARDEN_LD)
 %C%_coffer_proxy_LDADD =

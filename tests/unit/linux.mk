@@ -106,3 +106,11 @@ UNIT_TESTS += %D%/test-linux-cgroup
 %C%_test_linux_cgroup_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_cgroup_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_cgroup_LDADD = $(LINUX_UNIT_LIBS)
+
+# Parts of coffer-proxy, compiled for this build, sanitizers included.
+UNIT_TESTS += %D%/test-linux-proxy
+%C%_test_linux_proxy_SOURCES = %D%/test-linux-proxy.c $(LINUX_PROXY_PURE)
+%C%_test_linux_proxy_CPPFLAGS = $(LINUX_PROXY_CPP_FLAGS) $(CMOCKA_CFLAGS)
+%C%_test_linux_proxy_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_proxy_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_proxy_LDADD = $(LINUX_UNIT_LIBS)
