@@ -48,17 +48,28 @@ measure () {
 
 pairs () { "$here/pairs" -n "$runs" "$@"; }
 
-bwrap_true () {
-  # The same view of the system that a run has.
+# The same view of the system that a run has, as arguments of "$@".
+bwrap_command () {
   links=
   for d in lib lib64 lib32 libx32 bin sbin; do
     [ -L "/$d" ] && links="$links --symlink usr/$d /$d"
   done
   # shellcheck disable=SC2086
-  set -- bwrap --unshare-all --die-with-parent --ro-bind /usr /usr \
+  "$@" bwrap --unshare-all --die-with-parent --ro-bind /usr /usr \
     --ro-bind /etc /etc $links --proc /proc --dev /dev --tmpfs /tmp \
     --tmpfs /workspace --chdir /workspace -- /bin/true
-  pairs -r 1.3 run_vs_bwrap ::: "$coffer" run -- /bin/true ::: "$@"
+}
+
+bwrap_true () {
+  bwrap_command pairs -r 1.3 run_vs_bwrap ::: "$coffer" run -- /bin/true :::
+}
+
+sandbox () {
+  if command -v bwrap > /dev/null; then
+    BENCH_RUNS=$runs bwrap_command "$here/bench-sandbox" "$here/floor-init"
+  else
+    BENCH_RUNS=$runs "$here/bench-sandbox" "$here/floor-init"
+  fi
 }
 
 echo "# $(uname -sr), $(nproc) processors, load $(cut -d' ' -f1-3 /proc/loadavg), $runs runs, COFFER_HOME on $(stat -f -c %T "$COFFER_HOME")"
@@ -67,6 +78,7 @@ if command -v bwrap > /dev/null; then
 else
   echo "# run_vs_bwrap: SKIP missing: bwrap"
 fi
+measure sandbox 'create, exec and kill in one process: at most 1.25 times the floor and half of bwrap' sandbox
 measure run_host 'no promise: the host provider' \
   pairs run_host ::: "$coffer" run --provider host -- /bin/true
 measure start 'no promise: the start of coffer alone' \

@@ -5,6 +5,7 @@ BENCHES =
 include tests/bench/dispatch.mk
 include tests/bench/registry.mk
 include tests/bench/worker.mk
+include tests/bench/sandbox.mk
 EXTRA_PROGRAMS += $(BENCHES) %D%/pairs
 CLEANFILES += $(BENCHES) %D%/pairs bench.json
 
@@ -15,7 +16,7 @@ CLEANFILES += $(BENCHES) %D%/pairs bench.json
 EXTRA_DIST += %D%/bench.sh %D%/pss.py
 
 # BENCH_RUNS, BENCH_ONLY: see the script.
-bench: all $(BENCHES) %D%/pairs
+bench: all $(BENCHES) $(SANDBOX_BENCHES) %D%/pairs
 	@COFFER_BUILD='$(abs_top_builddir)' COFFER_SOURCE='$(abs_top_srcdir)' \
 	  BENCH_PROGRAMS='$(BENCHES)' $(SHELL) $(srcdir)/%D%/bench.sh
 .PHONY: bench
