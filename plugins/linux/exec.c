@@ -229,6 +229,7 @@ linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
   struct request request = { .type = INIT_EXEC, .body = &body,
                              .size = sizeof body, .fds = fds };
   int32_t code;
+  int told;
 
   opts = opts ? opts : &no_opts;
   code = start_check (call, argv, cwd, in, opts);
@@ -260,9 +261,15 @@ linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
   code = sandbox_reach (self, call, sandbox, &link);
   if (code != COFFER_OK)
     return code;
+  /* Its end is told without being asked for, and the sandbox goes with it. */
+  told = link.shared && link.sb->single;
+  if (told)
+    body.flags |= EXEC_TELL;
   if (link_ask (&link, &request, &reply, call) == -1
       || reply_body (&reply, &started, sizeof started) == -1)
     return start_failed (call);
+  if (told)
+    link.sb->told_serial = link.serial;
   return started_emit (call, &started, argv);
 }
 
@@ -359,8 +366,18 @@ linux_exec_wait (struct coffer_call *call, void *self, const char *sandbox,
   int32_t code = exec_number (call, exec, &body.exec);
 
   (void) opts;
-  if (code == COFFER_OK)
-    code = sandbox_reach (self, call, sandbox, &link);
+  if (code != COFFER_OK)
+    return code;
+  if (sandbox_id_valid (sandbox)
+      && sandbox_told_link (self, sandbox, &link)) {
+    if (link_told (&link, &exit, call) == -1)
+      return wait_failed (self, call, sandbox, exec, body.exec);
+    sandbox_note_end (self, link.sb);
+    return exit.exec == body.exec
+      ? exit_emit (self, call, sandbox, &exit)
+      : fail_with (call, COFFER_NOT_FOUND, "command %.32s is not known", exec);
+  }
+  code = sandbox_reach (self, call, sandbox, &link);
   if (code != COFFER_OK)
     return code;
   if (link_ask (&link, &request, &reply, call) == -1

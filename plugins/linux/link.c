@@ -94,11 +94,14 @@ packet_take (struct link *link, struct reply *reply)
   struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1,
                             .msg_control = &rights,
                             .msg_controllen = sizeof rights };
+  int reset = 0;
   ssize_t r;
 
+  /* What it said last can still be read when it ended without reading what
+   * it was asked meanwhile: that is told first, and once. */
   do
     r = recvmsg (link->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  while (r < 0 && errno == EINTR);
+  while (r < 0 && (errno == EINTR || (errno == ECONNRESET && !reset++)));
   if (r < 0)
     return -1;
   rights_take (&message, reply);
@@ -122,6 +125,19 @@ packet_take (struct link *link, struct reply *reply)
   return 0;
 }
 
+/* An EXIT that nobody asked for now, but will. */
+static void
+exit_keep (struct link *link, const struct reply *reply)
+{
+  struct sandbox *sb = link->sb;
+
+  if (link->shared && sb->told_serial != 0
+      && reply->header.serial == sb->told_serial
+      && reply->header.type == INIT_EXIT
+      && reply_body (reply, &sb->told, sizeof sb->told) == 0)
+    sb->has_told = 1;
+}
+
 int
 link_receive (struct link *link, struct reply *reply, int any,
               int64_t deadline_ns, int cancel_fd)
@@ -142,6 +158,7 @@ link_receive (struct link *link, struct reply *reply, int any,
     /* An answer that an earlier caller did not wait for is dropped. */
     if (any || reply->header.serial == link->serial)
       return 0;
+    exit_keep (link, reply);
     coffer_fd_close (&reply->fd);
     /* However many there are: what is always ready is never waited for. */
     if (coffer_now_ns () >= deadline_ns) {
@@ -193,6 +210,27 @@ link_ask (struct link *link, const struct request *request,
   coffer_fd_close (&reply->fd);
   errno = reply->header.error;
   return -1;
+}
+
+int
+link_told (struct link *link, struct init_exit *exit,
+           const struct coffer_call *call)
+{
+  UNFILLED struct reply reply;
+
+  while (!link->sb->has_told) {
+    if (link_receive (link, &reply, 1, call->deadline_ns, call->cancel_fd)
+          == -1)
+      return -1;
+    coffer_fd_close (&reply.fd);
+    exit_keep (link, &reply);
+    if (!link->sb->has_told && coffer_now_ns () >= call->deadline_ns) {
+      errno = ETIMEDOUT;
+      return -1;
+    }
+  }
+  *exit = link->sb->told;
+  return 0;
 }
 
 void

@@ -57,6 +57,11 @@ struct sandbox {
   int denials;                  /* what that refused, -1 */
   int ended;                    /* its init has told of that one's end */
   uint32_t serial;              /* of the last request on it */
+  /* The EXEC whose EXIT comes without being asked for; 0: none.  With `busy`
+   * held, as `told` is, which may come while something else is asked. */
+  uint32_t told_serial;
+  int has_told;
+  struct init_exit told;
   pthread_mutex_t busy;
 };
 
@@ -130,6 +135,9 @@ const char *reply_rest (const struct reply *reply, size_t *size);
 /* Send and receive; a reply with an errno is -1 with that errno. */
 int link_ask (struct link *link, const struct request *request,
               struct reply *reply, const struct coffer_call *call);
+/* The EXIT that comes by itself: waits for it, as often as it is wanted. */
+int link_told (struct link *link, struct init_exit *exit,
+               const struct coffer_call *call);
 void link_close (struct link *link);
 #define auto_link __attribute__ ((cleanup (link_close)))
 
@@ -151,7 +159,11 @@ void sandbox_reap (struct linux_provider *self, int64_t until_ns);
  * is none. */
 int sandbox_link (struct linux_provider *self, const char *id,
                   const struct coffer_call *call, struct link *link);
-/* The same, with the failure already reported: a contract code. */
+/* The connection on which such an EXIT comes, whether or not its init is still
+ * there.  0: there is none, or somebody else listens on it. */
+int sandbox_told_link (struct linux_provider *self, const char *id,
+                       struct link *link);
+/* sandbox_link, with the failure already reported: a contract code. */
 int32_t sandbox_reach (struct linux_provider *self, struct coffer_call *call,
                        const char *id, struct link *link);
 /* Its folder, locked: made when it is not there (made set).  EBUSY: another

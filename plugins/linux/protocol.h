@@ -150,7 +150,8 @@ enum init_exec_flag {
   EXEC_IN = 1, EXEC_OUT = 2, EXEC_ERR = 4,      /* descriptors, in this order */
   EXEC_TTY = 8,
   EXEC_BACKGROUND = 16,
-  EXEC_BLOCK = 32               /* the strings are in a descriptor, the first */
+  EXEC_BLOCK = 32,              /* the strings are in a descriptor, the first */
+  EXEC_TELL = 64                /* EXIT follows by itself, with EXEC's serial */
 };
 
 /* Strings: argc arguments, envc variables, the working folder ("" is the

@@ -382,6 +382,26 @@ sandbox_link (struct linux_provider *self, const char *id,
   return r;
 }
 
+int
+sandbox_told_link (struct linux_provider *self, const char *id,
+                   struct link *link)
+{
+  struct sandbox *sb = sandbox_find (self, id);
+
+  if (sb == NULL)
+    return 0;
+  if (pthread_mutex_trylock (&sb->busy) != 0) {
+    sandbox_unref (self, sb);
+    return 0;
+  }
+  *link = (struct link){ .fd = sb->control, .self = self, .sb = sb,
+                         .shared = 1, .serial = sb->serial };
+  if (sb->told_serial != 0)
+    return 1;
+  link_close (link);
+  return 0;
+}
+
 int32_t
 sandbox_reach (struct linux_provider *self, struct coffer_call *call,
                const char *id, struct link *link)

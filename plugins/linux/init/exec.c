@@ -195,6 +195,7 @@ exec_start (struct packet *packet, struct command **out)
   if (r == 0 && (command = command_new ()) == NULL)
     r = -EAGAIN_;
   if (r == 0) {
+    command->tell = (body.flags & EXEC_TELL) != 0;
     r = command_prepare (command, &start, &body);
     if (r >= 0)
       command_run (command, &start);

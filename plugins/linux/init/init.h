@@ -194,6 +194,7 @@ struct command {
   int64_t deadline_ns;          /* CLOCK_MONOTONIC, 0: none */
   int64_t begun_ns;
   int ended;
+  int tell;                     /* its starter waits for its end already */
   int sweeping;                 /* its time is over, and it is being ended */
   struct sweep sweep;
   struct init_exit exit;

@@ -310,6 +310,16 @@ tell_spool (struct command *command)
 /* ---- requests ----------------------------------------------------------- */
 
 static void
+request_wait (struct connection *connection, struct command *command,
+              uint32_t serial)
+{
+  connection->waits = command->id;
+  connection->wait_serial = serial;
+  if (command->ended)
+    tell_exit (command);
+}
+
+static void
 request_exec (struct connection *connection, struct packet *packet)
 {
   struct command *command;
@@ -318,19 +328,12 @@ request_exec (struct connection *connection, struct packet *packet)
   if (r < 0)
     packet_send (connection->fd, INIT_STARTED, packet->header->serial, -r, 0,
                  0, 0, 0, -1);
-  else
+  else {
     packet_send (connection->fd, INIT_STARTED, packet->header->serial, 0,
                  &command->exit, sizeof command->exit, 0, 0, -1);
-}
-
-static void
-request_wait (struct connection *connection, struct command *command,
-              uint32_t serial)
-{
-  connection->waits = command->id;
-  connection->wait_serial = serial;
-  if (command->ended)
-    tell_exit (command);
+    if (command->tell)
+      request_wait (connection, command, packet->header->serial);
+  }
 }
 
 static void
