@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "linux.h"
+#include "spawn.h"
 
 int
 namespaces_read (int proc, uint64_t inodes[7])
@@ -59,6 +59,7 @@ file_take (const struct coffer_open_opts *opts, const char *name)
 static void
 provider_free (struct linux_provider *self)
 {
+  spare_fini (self);
   while (self->sandboxes != NULL)
     sandbox_forget (self, self->sandboxes->id);
   sandbox_reap (self, coffer_now_ns () + SETTLE_NS);
@@ -76,11 +77,11 @@ linux_open (struct coffer_call *call, void *none, const char *const *config,
   int32_t code;
 
   (void) none;
-  (void) config;
   if (self == NULL)
     return coffer_fail (call, COFFER_INTERNAL, "no memory");
   pthread_mutex_init (&self->lock, NULL);
   self->runtime = -1;
+  spare_init (self, config);
   self->init = file_take (opts, "coffer-init");
   if (opts != NULL && opts->runtime_dir >= 0)
     self->runtime = fcntl (opts->runtime_dir, F_DUPFD_CLOEXEC, 3);

@@ -65,14 +65,37 @@ struct sandbox {
   pthread_mutex_t busy;
 };
 
+struct init_process {
+  pid_t pid;                    /* 0: none */
+  int pidfd;
+  int control;                  /* our end of its connection */
+};
+
+/* The init of the next sandbox (spare.c). */
+struct spare {
+  int wanted;
+  unsigned creations;           /* of this instance, as far as they count */
+  int busy;                     /* being made, by a thread that nobody else
+                                 * may disturb */
+  int joinable;
+  pthread_t thread;
+  pid_t maker;                  /* the process whose child it is */
+  struct init_process init;
+  int privileged;
+  int mounts;                   /* tells that this process's have changed */
+  ssize_t cgroups_size;
+  char cgroups[1024];
+};
+
 struct linux_provider {
-  pthread_mutex_t lock;         /* of sandboxes and their refs */
+  pthread_mutex_t lock;         /* of sandboxes, their refs, and the spare */
   struct sandbox *sandboxes;
   struct sandbox *dying;        /* killed, not yet reaped */
   int runtime;                  /* folder, -1: none */
   int init;                     /* the program, sealed */
   uint32_t pool;                /* first outside id for sandboxes of root */
   uint64_t ns_inodes[7];        /* of this process */
+  struct spare spare;
 };
 
 /* Of the process whose folder in /proc that is: user mnt pid net ipc uts

@@ -31,6 +31,7 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/protocol.h \
   %D%/reach.c \
   %D%/require.c \
+  %D%/spare.c \
   %D%/spawn.c \
   %D%/spawn.h \
   %D%/target.c \

@@ -46,7 +46,7 @@ fail_with (struct coffer_call *call, int32_t code, const char *fmt, ...)
 
 struct child {
   int control, init;
-  int host_network;
+  const struct init_wanted *wanted;
   volatile int error;
   const char *volatile step;
 };
@@ -107,14 +107,15 @@ child_main (void *data)
  * in the caller's. */
 static pid_t
 child_clone_into (struct child *child, char *stack, size_t size, int flags,
-                  int *pidfd, struct cgroup *group)
+                  int *pidfd)
 {
+  struct cgroup *group = child->wanted->group;
   struct clone_args_ args
     = { .flags = (uint64_t) (flags & ~CSIGNAL) | CLONE_INTO_CGROUP_,
         .pidfd = (uintptr_t) pidfd, .exit_signal = SIGCHLD,
         .stack = (uintptr_t) stack, .stack_size = size,
-        .cgroup = (uint64_t) group->into };
-  long pid = group->into < 0 ? -ENOSYS
+        .cgroup = group ? (uint64_t) group->into : 0 };
+  long pid = group == NULL || group->into < 0 ? -ENOSYS
                              : clone3_run (&args, child_main, child);
 
   if (pid > 0) {
@@ -127,16 +128,15 @@ child_clone_into (struct child *child, char *stack, size_t size, int flags,
 /* No group of the caller's goes along: as root they are given up for the
  * moment of the clone, by this thread alone. */
 static pid_t
-child_clone (struct making *making, struct child *child, char *stack,
-             size_t size)
+child_clone (struct child *child, char *stack, size_t size, int *pidfd)
 {
-  const int privileged = making->ids.privileged && LAYER_ON (GROUPS);
+  const int privileged = child->wanted->privileged && LAYER_ON (GROUPS);
   const int flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD
                     | LAYER_FLAG (USER, CLONE_NEWUSER)
                     | LAYER_FLAG (MOUNT, CLONE_NEWNS)
                     | LAYER_FLAG (PID, CLONE_NEWPID)
-                    | LAYER_FLAG (NET, child->host_network ? 0
-                                                           : CLONE_NEWNET)
+                    | LAYER_FLAG (NET, child->wanted->host_network
+                                         ? 0 : CLONE_NEWNET)
                     | LAYER_FLAG (IPC, CLONE_NEWIPC)
                     | LAYER_FLAG (UTS, CLONE_NEWUTS)
                     | LAYER_FLAG (CGROUPNS, CLONE_NEWCGROUP);
@@ -156,8 +156,7 @@ child_clone (struct making *making, struct child *child, char *stack,
       return -1;
     }
   }
-  pid = child_clone_into (child, stack, size, flags, &making->pidfd,
-                          &making->cgroup);
+  pid = child_clone_into (child, stack, size, flags, pidfd);
   saved = errno;
   if (privileged)
     syscall (SYS_setgroups, n, all);
@@ -168,7 +167,7 @@ child_clone (struct making *making, struct child *child, char *stack,
 }
 
 static pid_t
-child_start (struct making *making, struct child *child)
+child_start (struct child *child, int *pidfd)
 {
   static const size_t stack_size = 65536;
   sigset_t all, old;
@@ -180,12 +179,32 @@ child_start (struct making *making, struct child *child)
     return -1;
   sigfillset (&all);
   pthread_sigmask (SIG_SETMASK, &all, &old);
-  pid = child_clone (making, child, stack, stack_size);
+  pid = child_clone (child, stack, stack_size, pidfd);
   saved = errno;
   pthread_sigmask (SIG_SETMASK, &old, NULL);
   free (stack);
   errno = saved;
   return pid;
+}
+
+int
+init_start (struct linux_provider *self, const struct init_wanted *wanted,
+            struct init_process *init, const char **step)
+{
+  struct child child = { .init = self->init, .wanted = wanted };
+  coffer_autoclose int theirs = -1;
+  int pair[2];
+
+  *step = "socketpair";
+  if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == -1)
+    return -1;
+  init->control = pair[0];
+  child.control = theirs = pair[1];
+  init->pid = child_start (&child, &init->pidfd);
+  *step = child.step ? child.step : "new namespaces";
+  if (init->pid >= 0 && child.error != 0)
+    errno = child.error;
+  return init->pid < 0 || child.error != 0 ? -1 : 0;
 }
 
 int32_t
@@ -225,21 +244,20 @@ child_ids (struct making *making)
 static int32_t
 child_spawn (struct making *making)
 {
-  struct child child = { .init = making->self->init,
-                         .host_network = making->network == NETWORK_HOST };
-  coffer_autoclose int theirs = -1;
-  int pair[2];
+  const struct init_wanted wanted
+    = { .privileged = making->ids.privileged, .group = &making->cgroup,
+        .host_network = making->network == NETWORK_HOST };
+  struct init_process init = { .control = -1, .pidfd = -1 };
+  const char *step;
+  int r = 0;
 
-  if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == -1)
-    return coffer_fail_errno (making->call, errno, "socketpair");
-  making->control = pair[0];
-  child.control = theirs = pair[1];
-  making->pid = child_start (making, &child);
-  if (making->pid < 0)
-    return spawn_refused (making, child.step ? child.step : "new namespaces",
-                          errno);
-  if (child.error != 0)
-    return spawn_refused (making, child.step, child.error);
+  if (!spare_take (making->self, &wanted, &init))
+    r = init_start (making->self, &wanted, &init, &step);
+  making->pid = init.pid;
+  making->pidfd = init.pidfd;
+  making->control = init.control;
+  if (r == -1)
+    return spawn_refused (making, step, errno);
   if (child_ids (making) == -1)
     return spawn_refused (making, "user and group ids", errno);
   return COFFER_OK;
@@ -504,6 +522,8 @@ linux_sandbox_create (struct coffer_call *call, void *data,
     code = making_run (&making);
     if (code != COFFER_OK)
       making_undo (&making);
+    else
+      spare_refill (making.self, making.ids.privileged);
   }
   making_fini (&making);
   return code;

@@ -2,6 +2,7 @@
 /* One creation of a sandbox, shared by the files that make it:
  *
  * spawn.c   the order of things, the first process, taking it all back
+ * spare.c   the first process of the next one, made ahead
  * plan.c    what was asked for, checked, and told to the init
  * limits.c  limits: their ranges, by what means, which of them hold
  * network.c what it may reach, and the proxy for that
@@ -17,6 +18,13 @@
 #define PIDS_DEFAULT 1024
 
 enum network { NETWORK_NONE, NETWORK_HOST, NETWORK_ALLOW };
+
+/* How an init is begun. */
+struct init_wanted {
+  int privileged;               /* ids of its own: no group goes along */
+  int host_network;
+  struct cgroup *group;         /* to be begun in, if it can be; or NULL */
+};
 
 /* All that one creation holds. */
 struct making {
@@ -94,7 +102,22 @@ int32_t network_listener_take (struct making *making, struct reply *reply);
 /* Once the init is ready: starts the proxy; says what can be reached. */
 int32_t network_begin (struct making *making);
 
+/* ---- spare.c ------------------------------------------------------------ */
+
+void spare_init (struct linux_provider *self, const char *const *config);
+void spare_fini (struct linux_provider *self);
+/* 1: the process that was made ahead, which is what is wanted. */
+int spare_take (struct linux_provider *self, const struct init_wanted *wanted,
+                struct init_process *out);
+/* After a creation: begins to make the next, when there will be one. */
+void spare_refill (struct linux_provider *self, int privileged);
+
 /* ---- spawn.c ------------------------------------------------------------ */
+
+/* An init in its namespaces, without ids, waiting for its plan.  0, or -1 with
+ * errno and the step that failed. */
+int init_start (struct linux_provider *self, const struct init_wanted *wanted,
+                struct init_process *init, const char **step);
 
 /* Reports the step that failed. */
 int32_t spawn_refused (struct making *making, const char *step, int error);

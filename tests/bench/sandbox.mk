@@ -7,7 +7,7 @@ CLEANFILES += $(SANDBOX_BENCHES)
 %C%_bench_sandbox_SOURCES = %D%/bench-sandbox.c %D%/floor.c %D%/floor.h
 %C%_bench_sandbox_CFLAGS = $(HOST_CC_FLAGS)
 %C%_bench_sandbox_LDFLAGS = $(HOST_LINK_FLAGS)
-%C%_bench_sandbox_LDADD = core/sandbox/libsandbox.a \
+%C%_bench_sandbox_LDADD = core/sandbox/libsandbox.a core/policy/libpolicy.a \
   core/provider/libprovider.a core/contract/libcontract.a \
   core/base/libbase.a core/base/libplace-build.a \
   sdk/lib/libcoffer-provider.a $(FFI_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) \

@@ -221,17 +221,8 @@ host_call (struct linux_host *host, int64_t timeout_ms)
   return &call->call;
 }
 
-void
-linux_host_open (struct linux_host *host)
-{
-  int init = build_open ("coffer-init");
-
-  linux_host_open_with (host, init);
-  close (init);
-}
-
-void
-linux_host_open_with (struct linux_host *host, int init)
+static void
+open_with (struct linux_host *host, int init, const char *const *config)
 {
   const struct coffer_provider *(*entry) (void);
   struct coffer_file file = { .size = sizeof file, .name = "coffer-init" };
@@ -259,9 +250,30 @@ linux_host_open_with (struct linux_host *host, int init)
   host->ops = entry ()->operations;
   opts.runtime_dir = host->runtime;
   file.fd = init;
-  assert_int_equal (host->ops->open (host_call (host, 5000), NULL, NULL,
+  assert_int_equal (host->ops->open (host_call (host, 5000), NULL, config,
                                      &opts),
                     COFFER_OK);
+}
+
+void
+linux_host_open_with (struct linux_host *host, int init)
+{
+  open_with (host, init, NULL);
+}
+
+void
+linux_host_open_config (struct linux_host *host, const char *const *config)
+{
+  int init = build_open ("coffer-init");
+
+  open_with (host, init, config);
+  close (init);
+}
+
+void
+linux_host_open (struct linux_host *host)
+{
+  linux_host_open_config (host, NULL);
 }
 
 void

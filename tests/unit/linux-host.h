@@ -39,6 +39,9 @@ struct coffer_call *host_call (struct linux_host *host, int64_t timeout_ms);
 void linux_host_open (struct linux_host *host);
 /* The same with another program as the init of sandboxes. */
 void linux_host_open_with (struct linux_host *host, int init);
+/* The same with a configuration, KEY=VALUE. */
+void linux_host_open_config (struct linux_host *host,
+                             const char *const *config);
 void linux_host_close (struct linux_host *host);
 
 /* Everything that a command wrote, and how it ended. */

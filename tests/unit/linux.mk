@@ -13,6 +13,7 @@ UNIT_TESTS += %D%/test-linux-life-kill
 UNIT_TESTS += %D%/test-linux-life-pause
 UNIT_TESTS += %D%/test-linux-life-ports
 UNIT_TESTS += %D%/test-linux-life-files
+UNIT_TESTS += %D%/test-linux-spare
 
 # What runs inside: no sanitizer, which could not work there.
 check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
@@ -76,6 +77,12 @@ check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
 %C%_test_linux_life_kill_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_life_kill_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_life_kill_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_test_linux_spare_SOURCES = %D%/test-linux-spare.c $(LINUX_UNIT_HOST)
+%C%_test_linux_spare_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_spare_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_spare_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_spare_LDADD = $(LINUX_UNIT_LIBS)
 
 %C%_test_linux_filter_SOURCES = %D%/test-linux-filter.c %D%/harness.h
 %C%_test_linux_filter_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS) $(SECCOMP_CFLAGS)

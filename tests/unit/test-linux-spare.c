@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The init that is made ahead: taken when it is as if made now, ended when it
+ * is not, and nobody's after its maker. */
+
+#include <config.h>
+
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "linux-host.h"
+
+static const struct coffer_sandbox_spec lasting
+  = { .size = sizeof lasting, .lifeline = -1 };
+
+static struct linux_host host;
+
+static void
+open_ahead (void)
+{
+  static const char *const config[] = { "spare=true", NULL };
+
+  linux_host_open_config (&host, config);
+}
+
+static void
+create (const char *id)
+{
+  if (host_create (&host, id, &lasting) != COFFER_OK)
+    fail_msg ("%s", host.error);
+}
+
+static void
+end (const char *id)
+{
+  assert_int_equal (host_kill (&host, id), COFFER_OK);
+}
+
+/* One child of this process besides `other`, or 0, waited for a while. */
+static pid_t
+child_besides (pid_t other, int64_t patience_ms)
+{
+  const int64_t until = coffer_now_ns () + patience_ms * 1000000;
+  char path[64];
+  pid_t found;
+  FILE *file;
+  int pid;
+
+  do {
+    found = 0;
+    snprintf (path, sizeof path, "/proc/self/task/%d/children", getpid ());
+    file = fopen (path, "re");
+    if (!file)
+      skip_missing ("children of a task in /proc");
+    while (fscanf (file, "%d", &pid) == 1)
+      if (pid != other)
+        found = pid;
+    fclose (file);
+    if (found == 0)
+      poll (NULL, 0, 2);
+  } while (found == 0 && coffer_now_ns () < until);
+  return found;
+}
+
+/* Two sandboxes have been made and are gone: what is left is the spare. */
+static pid_t
+spare_of_two (void)
+{
+  open_ahead ();
+  create ("one");
+  end ("one");
+  create ("two");
+  end ("two");
+  return child_besides (0, 5000);
+}
+
+static void
+test_the_third_sandbox_is_the_one_made_ahead (void **state)
+{
+  const char *argv[] = { "sh", "-c", "test $(id -u) = 1000 && echo in", NULL };
+  static struct outcome outcome;
+  pid_t spare = spare_of_two ();
+
+  (void) state;
+  assert_true (spare > 0);
+  create ("three");
+  assert_int_equal (host.pid, spare);
+  assert_non_null (strstr (host.facts, "namespace.net ok"));
+  assert_int_equal (host_run (&host, "three", argv, NULL, NULL, 5000,
+                              &outcome),
+                    COFFER_OK);
+  assert_string_equal (outcome.out, "in\n");
+  end ("three");
+  linux_host_close (&host);
+  assert_int_equal (waitpid (-1, NULL, WNOHANG | __WALL), -1);
+  assert_int_equal (errno, ECHILD);
+}
+
+static void
+test_one_sandbox_has_none (void **state)
+{
+  (void) state;
+  open_ahead ();
+  create ("one");
+  end ("one");
+  assert_int_equal (child_besides (0, 100), 0);
+  linux_host_close (&host);
+}
+
+static void
+test_a_dead_one_is_not_taken (void **state)
+{
+  pid_t spare = spare_of_two ();
+
+  (void) state;
+  assert_int_equal (kill (spare, SIGKILL), 0);
+  while (kill (spare, 0) == 0 && child_besides (spare, 0) == 0) {
+    siginfo_t info = { 0 };
+
+    if (waitid (P_PID, (id_t) spare, &info, WEXITED | WNOHANG | WNOWAIT) == 0
+        && info.si_pid == spare)
+      break;
+  }
+  create ("three");
+  assert_int_not_equal (host.pid, spare);
+  end ("three");
+  linux_host_close (&host);
+  assert_int_equal (waitpid (-1, NULL, WNOHANG | __WALL), -1);
+}
+
+/* A child that was forked has its copies of the descriptors, and no more. */
+static void
+test_a_forked_process_leaves_it_alone (void **state)
+{
+  pid_t spare = spare_of_two (), pid;
+  int status = -1;
+
+  (void) state;
+  pid = fork ();
+  if (pid == 0) {
+    if (host_create (&host, "forked", &lasting) != COFFER_OK)
+      _exit (1);
+    if (host.pid == spare)
+      _exit (2);
+    _exit (host_kill (&host, "forked") == COFFER_OK ? 0 : 3);
+  }
+  assert_int_equal (waitpid (pid, &status, 0), pid);
+  assert_int_equal (status, 0);
+  assert_int_equal (kill (spare, 0), 0);
+  create ("three");
+  assert_int_equal (host.pid, spare);
+  end ("three");
+  linux_host_close (&host);
+}
+
+/* It has a copy of the mounts that were there when it was made. */
+static int
+changed_mounts (void)
+{
+  const char *argv[] = { "cat", "/data/new", NULL };
+  char folder[] = "/tmp/coffer-spare-XXXXXX", path[64];
+  struct coffer_mount shown = { sizeof shown, .source = folder,
+                                .target = "/data" };
+  const struct coffer_mount *mounts[] = { &shown, NULL };
+  struct coffer_sandbox_spec spec = lasting;
+  static struct outcome outcome;
+  pid_t spare;
+  int fd;
+
+  if (unshare (CLONE_NEWNS) < 0
+      || mount (NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+    return 77;
+  spare = spare_of_two ();
+  if (!mkdtemp (folder) || mount ("tmpfs", folder, "tmpfs", 0, NULL) < 0)
+    return 1;
+  snprintf (path, sizeof path, "%s/new", folder);
+  fd = open (path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0 || write (fd, "seen", 4) != 4)
+    return 2;
+  close (fd);
+  shown.source_fd = open (folder, O_PATH | O_CLOEXEC);
+  spec.mounts = mounts;
+  if (host_create (&host, "three", &spec) != COFFER_OK || host.pid == spare)
+    return 3;
+  if (host_run (&host, "three", argv, NULL, NULL, 5000, &outcome) != COFFER_OK
+      || strcmp (outcome.out, "seen") != 0)
+    return 4;
+  if (kill (spare, 0) == 0)
+    return 5;
+  host_kill (&host, "three");
+  linux_host_close (&host);
+  umount2 (folder, MNT_DETACH);
+  rmdir (folder);
+  return 0;
+}
+
+static void
+test_one_with_other_mounts_is_not_taken (void **state)
+{
+  int status = -1;
+  pid_t pid;
+
+  (void) state;
+  fflush (NULL);
+  pid = fork ();
+  if (pid == 0)
+    _exit (changed_mounts ());
+  assert_int_equal (waitpid (pid, &status, 0), pid);
+  if (WIFEXITED (status) && WEXITSTATUS (status) == 77)
+    skip_missing ("the right to mount");
+  assert_int_equal (status, 0);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_the_third_sandbox_is_the_one_made_ahead),
+    cmocka_unit_test (test_one_sandbox_has_none),
+    cmocka_unit_test (test_a_dead_one_is_not_taken),
+    cmocka_unit_test (test_a_forked_process_leaves_it_alone),
+    cmocka_unit_test (test_one_with_other_mounts_is_not_taken),
+  };
+
+  if (!host_can ()) {
+    printf ("1..0 # SKIP missing: user namespaces\n");
+    return 0;
+  }
+  return cmocka_run_group_tests_name ("linux: an init made ahead", tests, NULL,
+                                      NULL);
+}
