@@ -141,18 +141,15 @@ start_fill (struct init_exec *body, const struct coffer_exec_start_opts *opts,
     }
 }
 
-/* As create chose them; of a sandbox that was made elsewhere they are chosen
- * again. */
+/* As create chose them, here or elsewhere. */
 static int
 ids_of (struct linux_provider *self, const char *sandbox, struct ids *ids)
 {
   struct sandbox *sb = sandbox_find (self, sandbox);
-  const char *why;
 
   if (sb == NULL)
-    return ids_choose (self, sandbox, ids, &why);
-  *ids = (struct ids){ .uid = sb->uid, .gid = sb->gid,
-                       .privileged = sb->uid != 0 };
+    return sandbox_noted_ids (self, sandbox, ids);
+  *ids = sb->ids;
   sandbox_unref (self, sb);
   return 0;
 }

@@ -167,15 +167,8 @@ facts_each (struct making *making)
 static int32_t
 facts_limits (struct making *making)
 {
-  struct coffer_call *call = making->call;
   int32_t code = facts_user (making);
 
-  /* They cannot be given up by an ordinary user. */
-  if (code == COFFER_OK && !making->ids.privileged && getgroups (0, NULL) > 1)
-    code = fact_emit (call, "user.groups", "degraded",
-                      "the caller's other groups count for files that are "
-                      "shown",
-                      "getgroups", NULL);
   if (code == COFFER_OK)
     code = facts_each (making);
   if (code == COFFER_OK)

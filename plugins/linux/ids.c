@@ -17,93 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "id-pool.h"
 #include "layer.h"
-#include "linux.h"
-
-/* 0x70000000 and above: beyond what systemd, useradd and the distributions
- * hand out, below what a signed id can hold. */
-#define POOL_FIRST 0x70000000u
-#define POOL_SIZE 0x01000000u
-#define POOL_LAST 0x7e000000u
-
-static int
-range_used (const char *text, uint64_t first, uint64_t count)
-{
-  const char *line = text, *field;
-  uint64_t start, size;
-
-  for (; line != NULL && *line != '\0';
-       line = strchr (line, '\n') ? strchr (line, '\n') + 1 : NULL) {
-    field = strchr (line, ':');
-    if (field == NULL
-        || sscanf (field, ":%" SCNu64 ":%" SCNu64, &start, &size) != 2)
-      continue;
-    if (start < first + count && first < start + size)
-      return 1;
-  }
-  return 0;
-}
-
-/* The first block of ids that /etc/subuid and /etc/subgid leave alone. */
-uint32_t
-ids_pool (void)
-{
-  static const char *const files[] = { "/etc/subuid", "/etc/subgid" };
-  uint32_t first = POOL_FIRST;
-  char *text;
-  size_t size, i;
-  int fd;
-
-  for (i = 0; i < 2; i++) {
-    fd = open (files[i], O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-      continue;
-    text = NULL;
-    if (coffer_read_whole (fd, 1 << 20, &text, &size) == 0)
-      while (first < POOL_LAST && range_used (text, first, POOL_SIZE))
-        first += POOL_SIZE;
-    free (text);
-    close (fd);
-  }
-  return first;
-}
-
-/* The range of the table in /proc/self/uid_map that holds `id`, or the widest
- * one: where a sandbox of root can get an id from. */
-static int
-map_pick (const char *path, uint32_t wanted, uint32_t *out)
-{
-  uint64_t inside, outside, count, best = 0;
-  FILE *file = fopen (path, "re");
-
-  if (file == NULL)
-    return -1;
-  *out = 0;
-  while (fscanf (file, "%" SCNu64 " %" SCNu64 " %" SCNu64, &inside, &outside,
-                 &count) == 3) {
-    if (wanted >= inside && wanted < inside + count) {
-      *out = wanted;
-      break;
-    }
-    /* The last id of a range is the one least likely to own anything. */
-    if (count > best && inside + count - 1 != 0) {
-      best = count;
-      *out = (uint32_t) (inside + count - 1);
-    }
-  }
-  fclose (file);
-  return *out == 0 ? -1 : 0;
-}
-
-static uint32_t
-id_hash (const char *id)
-{
-  uint32_t hash = 2166136261u;
-
-  for (; *id != '\0'; id++)
-    hash = (hash ^ (unsigned char) *id) * 16777619u;
-  return hash & (POOL_SIZE - 1);
-}
 
 /* Whether root here is known not to be the machine's root. */
 static int
@@ -123,35 +38,126 @@ root_is_mapped_away (const char *map)
   return away;
 }
 
-int
-ids_choose (const struct linux_provider *self, const char *id,
-            struct ids *ids, const char **why)
+static struct id_pool *
+pool_locked (struct linux_provider *self)
 {
-  uint32_t wanted = self->pool + id_hash (id);
+  if (self->pool == NULL)
+    self->pool = pool_new (self->runtime);
+  return self->pool;
+}
 
-  memset (ids, 0, sizeof *ids);
-  if (geteuid () != 0) {
-    ids->uid = geteuid ();
-    ids->gid = getegid ();
-    if (ids->gid == 0) {
-      *why = "the group of this process is 0, which no sandbox may have";
-      return -1;
-    }
+/* What root gives its sandboxes: 0, with the window in *window, or -1. */
+static int
+root_gives (struct linux_provider *self, struct pool_window *window)
+{
+  struct id_pool *pool;
+  int r = -1;
+
+  pthread_mutex_lock (&self->lock);
+  pool = pool_locked (self);
+  if (pool != NULL)
+    r = pool_window (pool, window);
+  pthread_mutex_unlock (&self->lock);
+  return r;
+}
+
+static int
+place_take (struct linux_provider *self, struct ids *ids)
+{
+  struct id_pool *pool;
+  int r = -1;
+
+  pthread_mutex_lock (&self->lock);
+  pool = pool_locked (self);
+  if (pool != NULL)
+    r = pool_take (pool, &ids->place, &ids->uid);
+  pthread_mutex_unlock (&self->lock);
+  if (r == -1)
+    return -1;
+  ids->gid = ids->uid;
+  ids->owner = getpid ();
+  ids->privileged = 1;
+  if (!LAYER_ON (IDS))
+    ids->uid = ids->gid = 0;
+  return 0;
+}
+
+static int
+user_take (struct ids *ids, const char **why)
+{
+  ids->uid = geteuid ();
+  ids->gid = getegid ();
+  if (ids->gid != 0)
     return 0;
-  }
-  if (map_pick ("/proc/self/uid_map", wanted, &ids->uid) == 0
-      && map_pick ("/proc/self/gid_map", wanted, &ids->gid) == 0) {
-    ids->privileged = 1;
-    if (!LAYER_ON (IDS))
-      ids->uid = ids->gid = 0;
-    return 0;
-  }
-  if (root_is_mapped_away ("/proc/self/uid_map")
-      && root_is_mapped_away ("/proc/self/gid_map"))
-    return 0;                   /* 0 here is an ordinary user outside */
-  *why = "root has no other user id here to give to a sandbox: run as an "
-         "ordinary user, or where more ids are mapped";
+  *why = "the group of this process is 0, which no sandbox may have";
   return -1;
+}
+
+/* Without a place there may be an id all the same: 0 here can be an ordinary
+ * user outside. */
+static int
+root_lacks (int error, const char **why)
+{
+  if (error == EUSERS)
+    *why = "every user id that root has for sandboxes here is in use";
+  else if (error != ENOENT)
+    *why = "the table of user ids in the runtime folder cannot be used";
+  else if (root_is_mapped_away ("/proc/self/uid_map")
+           && root_is_mapped_away ("/proc/self/gid_map"))
+    return 0;
+  else
+    *why = "root has no other user id here to give to a sandbox: run as an "
+           "ordinary user, or where more ids are mapped";
+  return -1;
+}
+
+int
+ids_take (struct linux_provider *self, struct ids *ids, const char **why)
+{
+  memset (ids, 0, sizeof *ids);
+  if (geteuid () != 0)
+    return user_take (ids, why);
+  if (place_take (self, ids) == 0)
+    return 0;
+  return root_lacks (errno, why);
+}
+
+int
+ids_look (struct linux_provider *self, char *text, size_t size,
+          const char **why)
+{
+  struct pool_window window;
+  struct ids ids = { 0 };
+
+  if (geteuid () != 0) {
+    if (user_take (&ids, why) == -1)
+      return -1;
+    snprintf (text, size, "%u, the caller's", ids.uid);
+    return 0;
+  }
+  if (root_gives (self, &window) == 0) {
+    snprintf (text, size, "one for each, of %u from %u on", window.count,
+              window.first);
+    return 0;
+  }
+  snprintf (text, size, "0, which is an ordinary user outside");
+  return root_lacks (errno, why);
+}
+
+void
+ids_note (struct linux_provider *self, struct ids *ids, pid_t init)
+{
+  if (!ids->privileged)
+    return;
+  pool_note (self->pool, ids->place, init);
+  ids->owner = init;
+}
+
+void
+ids_give (struct linux_provider *self, const struct ids *ids)
+{
+  if (ids->privileged)
+    pool_give (self->pool, ids->place, ids->owner);
 }
 
 static int

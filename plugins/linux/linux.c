@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "id-pool.h"
 #include "spawn.h"
 
 int
@@ -63,6 +64,7 @@ provider_free (struct linux_provider *self)
   while (self->sandboxes != NULL)
     sandbox_forget (self, self->sandboxes->id);
   sandbox_reap (self, coffer_now_ns () + SETTLE_NS);
+  pool_free (self->pool);
   coffer_fd_close (&self->init);
   coffer_fd_close (&self->runtime);
   pthread_mutex_destroy (&self->lock);
@@ -90,7 +92,6 @@ linux_open (struct coffer_call *call, void *none, const char *const *config,
     return coffer_fail (call, COFFER_INVALID,
                         "the manifest's file coffer-init was not given");
   }
-  self->pool = geteuid () == 0 ? ids_pool () : 0;
   code = coffer_opened (call, self);
   if (code != COFFER_OK)
     provider_free (self);

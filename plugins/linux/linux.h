@@ -2,7 +2,7 @@
 /* The linux provider: sandboxes of namespaces, Landlock and seccomp.
  *
  * linux.c    the instance and its operations
- * spawn.c    making a sandbox; with it plan.c, facts.c, ids.c
+ * spawn.c    making a sandbox; with it plan.c, facts.c, ids.c, id-pool.c
  * link.c     speaking with an init
  * sandbox.c      sandboxes: folders of the runtime directory, finding, killing
  * info.c     what is said of them, lists, their time
@@ -41,6 +41,16 @@
 #define SANDBOX_ID_MAX 64
 #define SETTLE_NS 5000000000    /* that a killed sandbox may take to be gone */
 
+/* Outside; see ids.c. */
+struct ids {
+  uint32_t uid, gid;
+  int privileged;               /* this process may map any id */
+  uint32_t place;               /* of that id in the table, see id-pool.c */
+  pid_t owner;                  /* who has that place */
+};
+
+struct id_pool;
+
 /* A sandbox that this instance made.  Counted; `busy` is held by whoever uses
  * the connection. */
 struct sandbox {
@@ -52,7 +62,7 @@ struct sandbox {
   pid_t pid;                    /* for people */
   int single;                   /* made for one command */
   int folderless;
-  uint32_t uid, gid;            /* outside, when this process may give them */
+  struct ids ids;
   int proxy;                    /* pidfd of its coffer-proxy, -1 */
   int denials;                  /* what that refused, -1 */
   int ended;                    /* its init has told of that one's end */
@@ -93,7 +103,7 @@ struct linux_provider {
   struct sandbox *dying;        /* killed, not yet reaped */
   int runtime;                  /* folder, -1: none */
   int init;                     /* the program, sealed */
-  uint32_t pool;                /* first outside id for sandboxes of root */
+  struct id_pool *pool;         /* of root's sandboxes, when there was one */
   uint64_t ns_inodes[7];        /* of this process */
   struct spare spare;
 };
@@ -193,8 +203,12 @@ int32_t sandbox_reach (struct linux_provider *self, struct coffer_call *call,
  * process is at it until the deadline. */
 int sandbox_folder (struct linux_provider *self, const char *id, int make,
                     int wait, int64_t deadline_ns, int *made);
-/* Writes down which process the init of a new sandbox is. */
-int sandbox_note_init (int folder, int pidfd, pid_t pid);
+/* Writes down which process the init of a new sandbox is, and whose it is. */
+int sandbox_note_init (int folder, int pidfd, pid_t pid,
+                       const struct ids *ids);
+/* The ids that were written down with it: 0, or -1. */
+int sandbox_noted_ids (struct linux_provider *self, const char *id,
+                       struct ids *ids);
 /* With the folder locked: what is left of a sandbox whose init is gone. */
 void sandbox_clear (int folder);
 void sandbox_remove (struct linux_provider *self, const char *id, int folder);
@@ -238,15 +252,14 @@ int32_t network_denied (struct linux_provider *self, struct coffer_call *call,
 /* Ends a proxy whose sandbox has ended, and waits for that. */
 void proxy_end (int *pidfd);
 
-/* ids.c: which outside ids a sandbox may get. */
-struct ids {
-  uint32_t uid, gid;            /* outside */
-  int privileged;               /* this process may map any id */
-};
-/* 0, or -1 with a reason for people in *why. */
-int ids_choose (const struct linux_provider *self, const char *id,
-                struct ids *ids, const char **why);
-uint32_t ids_pool (void);
+/* ids.c: which outside ids a sandbox gets.  Root's are its own until its init
+ * has been seen to be gone. */
+int ids_take (struct linux_provider *self, struct ids *ids, const char **why);
+void ids_note (struct linux_provider *self, struct ids *ids, pid_t init);
+void ids_give (struct linux_provider *self, const struct ids *ids);
+/* What they would be, in words; -1 with a reason for people in *why. */
+int ids_look (struct linux_provider *self, char *text, size_t size,
+              const char **why);
 /* Writes the three files below /proc/PID. */
 int ids_write (int proc, const struct ids *ids);
 /* A user namespace that maps the owner of a folder to the sandbox's ids. */

@@ -18,6 +18,8 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/limits.c \
   %D%/exec.c \
   %D%/facts.c \
+  %D%/id-pool.c \
+  %D%/id-pool.h \
   %D%/ids.c \
   %D%/info.c \
   %D%/inside.c \

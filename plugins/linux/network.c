@@ -266,39 +266,47 @@ report_take (struct making *making, int fd, char *line, size_t size)
                     line[0] == '-' ? line + 2 : "it ended without a word");
 }
 
+/* As a user of its own where this process may choose, and not the sandbox's,
+ * which what is inside has as well. */
+static int32_t
+proxy_clone_as (struct making *making, struct proxy *proxy)
+{
+  const char *why = "";
+  struct ids ids;
+  pid_t pid;
+
+  if (ids_take (making->self, &ids, &why) == -1)
+    return coffer_fail (making->call, COFFER_UNAVAILABLE, why);
+  proxy->privileged = ids.privileged;
+  proxy->uid = ids.uid;
+  proxy->gid = ids.gid;
+  pid = proxy_clone (proxy, &making->proxy);
+  if (pid < 0) {
+    ids_give (making->self, &ids);
+    return coffer_fail_errno (making->call, errno, "starting coffer-proxy");
+  }
+  ids_note (making->self, &ids, pid);
+  return COFFER_OK;
+}
+
 static int32_t
 proxy_run (struct making *making, struct proxy *proxy, char *line, size_t size)
 {
   coffer_autoclose int report = -1, theirs = -1;
+  int32_t code;
   int ends[2];
 
   if (pipe2 (ends, O_CLOEXEC) == -1)
     return coffer_fail_errno (making->call, errno, "pipe");
   report = ends[0];
   proxy->report = theirs = ends[1];
-  if (proxy_clone (proxy, &making->proxy) < 0)
-    return coffer_fail_errno (making->call, errno, "starting coffer-proxy");
+  code = proxy_clone_as (making, proxy);
+  if (code != COFFER_OK)
+    return code;
   coffer_fd_close (&theirs);
   if (proxy->error != 0)
     return spawn_refused (making, proxy->step, proxy->error);
   return report_take (making, report, line, size);
-}
-
-static int32_t
-proxy_ids (struct making *making, struct proxy *proxy)
-{
-  const char *why = "";
-  char name[SANDBOX_ID_MAX + 8];
-  struct ids ids;
-
-  /* Not the sandbox's own, which what is inside has as well. */
-  snprintf (name, sizeof name, "%s/proxy", making->id);
-  if (ids_choose (making->self, name, &ids, &why) == -1)
-    return coffer_fail (making->call, COFFER_UNAVAILABLE, why);
-  proxy->privileged = ids.privileged;
-  proxy->uid = ids.uid;
-  proxy->gid = ids.gid;
-  return COFFER_OK;
 }
 
 static int32_t
@@ -329,10 +337,8 @@ proxy_start (struct making *making)
   coffer_autoclose int program = -1, list = -1;
   struct proxy proxy = { 0 };
   char line[512];
-  int32_t code = proxy_ids (making, &proxy);
+  int32_t code;
 
-  if (code != COFFER_OK)
-    return code;
   program = coffer_file (making->call, "coffer-proxy");
   if (program < 0)
     return coffer_fail (making->call, COFFER_UNAVAILABLE,

@@ -52,7 +52,7 @@ sandbox_id_valid (const char *id)
 /* ---- sandboxes of this instance ----------------------------------------- */
 
 static void
-sandbox_free (struct sandbox *sb)
+sandbox_free (struct linux_provider *self, struct sandbox *sb)
 {
   siginfo_t info;
 
@@ -62,6 +62,8 @@ sandbox_free (struct sandbox *sb)
   coffer_fd_close (&sb->proxy);
   coffer_fd_close (&sb->denials);
   coffer_fd_close (&sb->control);
+  if (sb->pidfd >= 0 && coffer_wait_fd (sb->pidfd, POLLIN, 1, -1) == 1)
+    ids_give (self, &sb->ids);
   if (sb->pidfd >= 0)
     waitid ((idtype_t) P_PIDFD, (id_t) sb->pidfd, &info,
             WEXITED | WNOHANG | __WALL);
@@ -81,7 +83,7 @@ sandbox_unref (struct linux_provider *self, struct sandbox *sb)
   refs = --sb->refs;
   pthread_mutex_unlock (&self->lock);
   if (refs == 0)
-    sandbox_free (sb);
+    sandbox_free (self, sb);
 }
 
 struct sandbox *
@@ -443,17 +445,37 @@ process_began (pid_t pid)
 }
 
 int
-sandbox_note_init (int folder, int pidfd, pid_t pid)
+sandbox_note_init (int folder, int pidfd, pid_t pid, const struct ids *ids)
 {
   uint64_t began = process_began (pid);
-  char text[64];
+  char text[96];
 
   /* Still the same: what was read is of this process. */
   if (syscall (SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == -1)
     return -1;
-  snprintf (text, sizeof text, "%d %llu", (int) pid,
-            (unsigned long long) began);
+  snprintf (text, sizeof text, "%d %llu %d %u %u", (int) pid,
+            (unsigned long long) began, ids->privileged, ids->uid, ids->gid);
   return symlinkat (text, folder, "init");
+}
+
+/* What is noted of a sandbox that was made elsewhere. */
+int
+sandbox_noted_ids (struct linux_provider *self, const char *id,
+                   struct ids *ids)
+{
+  char name[SANDBOX_ID_MAX + 8], text[96];
+  ssize_t n;
+
+  memset (ids, 0, sizeof *ids);
+  snprintf (name, sizeof name, "%s/init", id);
+  n = readlinkat (self->runtime, name, text, sizeof text - 1);
+  if (n <= 0)
+    return -1;
+  text[n] = '\0';
+  return sscanf (text, "%*d %*u %d %u %u", &ids->privileged, &ids->uid,
+                 &ids->gid)
+           == 3
+    ? 0 : -1;
 }
 
 /* The process that was written down, if it is still there: whoever a hostile
@@ -462,7 +484,7 @@ static int
 noted_pidfd (int folder)
 {
   unsigned long long began;
-  char text[64];
+  char text[96];
   ssize_t n = folder < 0 ? -1
                          : readlinkat (folder, "init", text, sizeof text - 1);
   int pid, fd;
@@ -512,21 +534,16 @@ peer_pidfd (struct link *link, const struct coffer_call *call)
 /* SIGKILL to an init ends everything in its namespace; its pidfd is readable
  * when all of it is gone. */
 static int
-pidfd_end (int pidfd, int child, const struct coffer_call *call)
+pidfd_end (int pidfd, const struct coffer_call *call)
 {
   int64_t stop = coffer_now_ns () + SETTLE_NS;
-  siginfo_t info;
 
   if (syscall (SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) == -1
       && errno != ESRCH)
     return -1;
   if (stop > call->deadline_ns)
     stop = call->deadline_ns;
-  if (coffer_wait_fd (pidfd, POLLIN, stop, -1) <= 0)
-    return -1;
-  if (child)
-    waitid ((idtype_t) P_PIDFD, (id_t) pidfd, &info, WEXITED | __WALL);
-  return 0;
+  return coffer_wait_fd (pidfd, POLLIN, stop, -1) <= 0 ? -1 : 0;
 }
 
 int
@@ -539,19 +556,19 @@ sandbox_end (struct linux_provider *self, const char *id, int folder,
   int r;
 
   if (sb != NULL) {
-    r = pidfd_end (sb->pidfd, 1, call);
+    r = pidfd_end (sb->pidfd, call);
     sandbox_unref (self, sb);
     return r;
   }
   pidfd = noted_pidfd (folder);
   if (pidfd >= 0)
-    return pidfd_end (pidfd, 0, call);
+    return pidfd_end (pidfd, call);
   if (socket_connect (self, id, &link) == -1)
     return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
   pidfd = peer_pidfd (&link, call);
   if (pidfd < 0)
     return errno == ESRCH || errno == ECONNRESET ? 0 : -1;
-  return pidfd_end (pidfd, 0, call);
+  return pidfd_end (pidfd, call);
 }
 
 int32_t

@@ -316,10 +316,7 @@ sandbox_keep (struct making *making)
   sb->pid = making->pid;
   sb->single = making->spec->single_exec != 0;
   sb->folderless = making->folder < 0;
-  if (making->ids.privileged) {
-    sb->uid = making->ids.uid;
-    sb->gid = making->ids.gid;
-  }
+  sb->ids = making->ids;
   snprintf (sb->id, sizeof sb->id, "%s", making->id);
   sb->control = coffer_fd_steal (&making->control);
   sb->pidfd = coffer_fd_steal (&making->pidfd);
@@ -334,8 +331,12 @@ static int32_t
 making_run (struct making *making)
 {
   struct coffer_call *call = making->call;
-  int32_t code = mounts_prepare (making);
+  const char *why = NULL;
+  int32_t code;
 
+  if (ids_take (making->self, &making->ids, &why) == -1)
+    return coffer_fail (call, COFFER_UNAVAILABLE, why);
+  code = mounts_prepare (making);
   if (code == COFFER_OK && making->folder >= 0) {
     making->listener = sandbox_listener (making->folder);
     if (making->listener < 0 || metadata_keep (making) == -1)
@@ -347,8 +348,12 @@ making_run (struct making *making)
   }
   if (code == COFFER_OK)
     code = child_spawn (making);
+  if (code == COFFER_OK)
+    ids_note (making->self, &making->ids, making->pid);
   if (code == COFFER_OK && making->folder >= 0
-      && sandbox_note_init (making->folder, making->pidfd, making->pid) == -1)
+      && sandbox_note_init (making->folder, making->pidfd, making->pid,
+                            &making->ids)
+           == -1)
     code = coffer_fail_errno (call, errno, "the sandbox's folder");
   if (code == COFFER_OK) {
     limits_enter (making);
@@ -382,8 +387,12 @@ making_undo (struct making *making)
     coffer_fd_close (&making->control);
     kill (making->pid, SIGKILL);
     waitid ((idtype_t) P_PIDFD, (id_t) making->pidfd, &info,
-            WEXITED | __WALL);
+            WEXITED | WNOWAIT | __WALL);
   }
+  ids_give (making->self, &making->ids);
+  if (making->pid > 0)
+    waitid ((idtype_t) P_PIDFD, (id_t) making->pidfd, &info,
+            WEXITED | __WALL);
   if (making->folder >= 0)
     sandbox_remove (making->self, making->id, making->folder);
 }
@@ -500,7 +509,6 @@ linux_sandbox_create (struct coffer_call *call, void *data,
                            .proc = -1, .cgroup = CGROUP_NONE,
                            .proxy_listener = -1, .proxy = -1,
                            .denials = -1 };
-  const char *why = NULL;
   int exists = 0;
   int32_t code;
 
@@ -515,8 +523,6 @@ linux_sandbox_create (struct coffer_call *call, void *data,
     code = network_refuse (&making);
   if (code != COFFER_OK)
     return code;
-  if (ids_choose (making.self, sandbox, &making.ids, &why) == -1)
-    return coffer_fail (call, COFFER_UNAVAILABLE, why);
   code = folder_take (&making, &exists);
   if (code == COFFER_OK && !exists) {
     code = making_run (&making);

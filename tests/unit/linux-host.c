@@ -282,6 +282,7 @@ linux_host_close (struct linux_host *host)
   /* Everything that a test leaves is a fault of the test. */
   host->ops->close (host_call (host, 5000), host->self, NULL);
   coffer_fd_close (&host->stream);
+  unlinkat (host->runtime, ".ids", 0);  /* root's table of ids stays */
   close (host->runtime);
   if (rmdir (host->runtime_path) == -1)
     fail_msg ("%s: %s", host->runtime_path, strerror (errno));

@@ -8,7 +8,7 @@ LINUX_UNIT_HOST = %D%/linux-host.c %D%/linux-host.h %D%/harness.h
 
 UNIT_TESTS += %D%/test-linux-attack %D%/test-linux-calls \
   %D%/test-linux-confined %D%/test-linux-landlock \
-  %D%/test-linux-filter %D%/test-linux-life
+  %D%/test-linux-filter %D%/test-linux-ids %D%/test-linux-life
 UNIT_TESTS += %D%/test-linux-life-kill
 UNIT_TESTS += %D%/test-linux-life-pause
 UNIT_TESTS += %D%/test-linux-life-ports
@@ -41,6 +41,13 @@ check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
 %C%_test_linux_confined_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_confined_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_confined_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_test_linux_ids_SOURCES = %D%/test-linux-ids.c \
+  plugins/linux/id-pool.c $(LINUX_UNIT_HOST)
+%C%_test_linux_ids_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_ids_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_ids_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_ids_LDADD = $(LINUX_UNIT_LIBS)
 
 %C%_test_linux_landlock_SOURCES = %D%/test-linux-landlock.c $(LINUX_UNIT_HOST)
 %C%_test_linux_landlock_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)

@@ -102,6 +102,34 @@ fact_status (struct facts *facts, const char *status, const char *fact,
   fact_add (facts, fact, "ok", value, how, "");
 }
 
+/* Groups beside the sandbox's own: root gave them up, an ordinary user could
+ * not, and they count for files that are shown. */
+static void
+facts_groups (const struct plan *plan, struct facts *facts)
+{
+  uint32_t groups[256];
+  const long n = must ("groups: read back", SYS (getgroups, 0, 0));
+  const uint32_t own = (uint32_t) SYS (getgid);
+  char value[64], number[21];
+  uint64_t others = 0;
+  long i;
+
+  if (n <= 256)
+    must ("groups: read back", SYS (getgroups, 256, groups));
+  for (i = 0; i < n; i++)
+    others += n > 256 || groups[i] != own;
+  if (others == 0) {
+    fact_add (facts, "user.groups", "ok", "none", "getgroups", "");
+    return;
+  }
+  if (plan->body.flags & PLAN_PRIVILEGED)
+    setup_fail ("groups: read back", -EPERM_);
+  text_join (value, sizeof value, "inherited: ",
+             text_number (number, others),
+             ", which count for files that are shown", NULL);
+  fact_add (facts, "user.groups", "degraded", value, "getgroups", "");
+}
+
 static void
 facts_privileges (struct facts *facts)
 {
@@ -195,6 +223,7 @@ confine_all (const struct plan *plan, struct facts *facts)
     capabilities_drop ();
   if (LAYERS_WHOLE) {
     facts_privileges (facts);
+    facts_groups (plan, facts);
     landlock_facts (facts);
     facts_root (plan, facts);
     limits_facts (plan, facts);
