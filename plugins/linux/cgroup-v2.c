@@ -96,6 +96,29 @@ processes_settle (const char *dir)
   return moved;
 }
 
+/* For pids and cpu alone the kernel lets a group keep its processes, and then
+ * nothing can be put into the groups below it.  Only the root may have both. */
+static int
+processes_leave (const char *dir)
+{
+  char text[512];
+  int round;
+
+  if (group_read (dir, "cgroup.type", text, sizeof text) == -1)
+    return 0;
+  for (round = 0;; round++) {
+    if (group_read (dir, "cgroup.procs", text, sizeof text) == -1)
+      return -1;
+    if (text[0] == '\0')
+      return 0;
+    if (round == SETTLE_ROUNDS || !is_delegated (dir)
+        || processes_settle (dir) == -1) {
+      errno = EBUSY;
+      return -1;
+    }
+  }
+}
+
 static int
 controller_enable (const char *dir, const char *enable)
 {
@@ -126,6 +149,10 @@ v2_prepare (char dir[PATH_MAX], unsigned wanted, int *error)
   *error = 0;
   bits = controllers_of (dir, "cgroup.subtree_control");
   offered = controllers_of (dir, "cgroup.controllers");
+  if ((wanted & offered) != 0 && processes_leave (dir) == -1) {
+    *error = errno;
+    return CGROUP_FREEZE & wanted;
+  }
   for (i = 0; i < sizeof controllers / sizeof controllers[0]; i++) {
     if (!(wanted & offered & ~bits & controllers[i].bit))
       continue;

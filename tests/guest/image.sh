@@ -13,7 +13,7 @@ set -eu
 image=$1
 
 missing () { echo "missing: $*"; exit 77; }
-for program in dpkg-query mke2fs ldd tar; do
+for program in dpkg-query mke2fs ldd tar setfattr; do
   command -v "$program" >/dev/null 2>&1 || missing "$program"
 done
 [ "$(id -u)" -eq 0 ] || [ -n "${GUEST_MAPPED:-}" ] || {
@@ -43,7 +43,7 @@ root=$work/root
 mkdir "$root"
 
 # ---- programs ---------------------------------------------------------------
-packages='base-files base-passwd bash coreutils dash diffutils e2fsprogs
+packages='attr base-files base-passwd bash coreutils dash diffutils e2fsprogs
   findutils grep iproute2 kmod login mawk mount procps python3-minimal sed tar
   util-linux util-linux-extra libc-bin strace'
 # What depends on the version: python3.N and its library.

@@ -28,7 +28,7 @@ job () { # NAME PROGRAM...
     printf 'export COFFER_SOURCE COFFER_BUILD GUEST_KERNEL CHECK_SCALE\n'
     printf 'export CMOCKA_MESSAGE_OUTPUT\nstart=$(date +%%s)\n'
     printf '. /guest/source/tests/guest/scope.sh\n'
-    printf 'scope_enter "%s"\n' "$job_name"
+    printf 'mkdir -p "$scopes/%s"; echo $$ >"$scopes/%s/cgroup.procs"\n' "$job_name" "$job_name"
     printf 'timeout -k 5 %s %s >"/results/%s.tap" 2>"/results/%s.log" </dev/null\n' \
       "$patience" "$*" "$job_name" "$job_name"
     printf 'echo $? >"/results/%s.status"\n' "$job_name"

@@ -1,31 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 # Control groups of version 2 as `systemd-run --scope -p Delegate=yes` makes
-# them: a group that belongs to whom the command runs as, for it alone.  Sourced
-# by init.sh's jobs and by scenarios.
+# them: a group that belongs to whom the command runs as, marked as handed over.
+# Sourced by the jobs of jobs.sh and by scenarios.
 #
-#   scope_enter NAME   moves this shell into a group of its own
-#   scoped CMD…        runs a command in one of its own; what it leaves there,
-#                      but for an empty leaf of the host's, is in $scope_left
+#   scope_new          makes one: $scope
+#   in_scope CMD…      runs a command in it; nothing but it is there
+#   scope_end          removes it; what sandboxes left is in $scope_left
+#   scoped CMD…        the three together
+#   fact FILE NAME     state and value of a fact in the JSON of a run
 #
-# In the folder of all scopes, anyone may make one, which is what systemd does
-# for them.
+# In the folder of all scopes anyone may make one, for which elsewhere they ask
+# systemd.
 scopes=/sys/fs/cgroup/scopes
 scope_number=0 scope_left=
 
-scope_enter () {
-  mkdir -p "$scopes/$1" && echo $$ >"$scopes/$1/cgroup.procs"
+scope_new () {
+  scope_number=$((scope_number + 1))
+  scope=$scopes/$$-$scope_number
+  mkdir "$scope" && setfattr -n user.delegate -v 1 "$scope"
+}
+
+in_scope () {
+  sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' - "$scope" "$@"
+}
+
+# The leaf of the host's own may stay.
+scope_end () {
+  rmdir "$scope/coffer-host" 2>/dev/null
+  scope_left=$(find "$scope" -mindepth 1 -type d)
+  find "$scope" -depth -type d -exec rmdir {} \; 2>/dev/null
+  [ ! -d "$scope" ] || scope_left="$scope_left $scope"
 }
 
 scoped () {
-  scope_number=$((scope_number + 1))
-  scope=$scopes/$$-$scope_number
-  mkdir "$scope" || return 125
+  scope_new || return 125
   scope_status=0
-  sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' - "$scope" "$@" \
-    || scope_status=$?
-  rmdir "$scope/coffer-host" 2>/dev/null
-  scope_left=$(find "$scope" -mindepth 1 -type d)
-  rmdir "$scope" || scope_left="$scope_left $scope"
+  in_scope "$@" || scope_status=$?
+  scope_end
   return "$scope_status"
+}
+
+fact () {
+  json "$1" 'next ((" ".join ((f["state"], f["value"])) for f in d["applied"]["facts"] if f["name"] == "'"$2"'"), "none")'
 }
