@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `-w DIR[:rw]` and `-v SRC:DST[:ro]`. */
+/* `-w DIR|FILE[:rw]` and `-v SRC:DST[:ro]`. */
 
 #include <config.h>
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <coffer/fd.h>
 
 #include "base/text.h"
 #include "cli/spec.h"
@@ -50,6 +53,23 @@ find_target (char *word)
   return found;
 }
 
+/* A workspace in a file: one that is still empty, or that holds an ext4 file
+ * system.  Its provider judges it; this only tells a slip of the pen. */
+static int
+is_image (const char *path, const struct stat *st)
+{
+  unsigned char magic[2] = { 0, 0 };
+  coffer_autoclose int fd = -1;
+
+  if (!S_ISREG (st->st_mode))
+    return 0;
+  if (st->st_size == 0)
+    return 1;
+  fd = open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  return fd >= 0 && pread (fd, magic, 2, 1080) == 2 && magic[0] == 0x53
+         && magic[1] == 0xef;
+}
+
 static int
 check_source (const char *shown, const struct sandbox_mount *mount,
               int folder_only, struct error **err)
@@ -58,8 +78,10 @@ check_source (const char *shown, const struct sandbox_mount *mount,
 
   if (stat (mount->source, &st) < 0)
     return error_set (err, E_INVALID, errno, "%s", shown);
-  if (folder_only && !S_ISDIR (st.st_mode))
-    return error_set (err, E_INVALID, 0, "%s is not a folder", shown);
+  if (folder_only && !S_ISDIR (st.st_mode)
+      && !is_image (mount->source, &st))
+    return error_set (err, E_INVALID, 0,
+                      "%s is not a folder, nor an ext4 image of one", shown);
   if (!S_ISDIR (st.st_mode) && !S_ISREG (st.st_mode))
     return error_set (err, E_INVALID, 0,
                       "%s is neither a folder nor a regular file", shown);

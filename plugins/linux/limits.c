@@ -62,6 +62,17 @@ limits_of (const struct making *making)
   return limits;
 }
 
+int
+cgroup_whole (const struct making *making)
+{
+  const struct coffer_sandbox_spec *spec = making->spec;
+  const unsigned wanted = CGROUP_PIDS
+                          | (spec->memory_bytes ? CGROUP_MEMORY : 0u)
+                          | (spec->cpu_millis ? CGROUP_CPU : 0u);
+
+  return (making->cgroup.bits & wanted) == wanted;
+}
+
 void
 limits_take (struct making *making)
 {
@@ -197,6 +208,24 @@ cgroup_fact (struct making *making)
                     making->cgroup.why);
 }
 
+static int32_t
+quota_fact (struct making *making)
+{
+  char value[160];
+
+  if (making->uncapped == NULL)
+    return fact_emit (making->call, "quota.hard", "ok",
+                      making->images
+                        ? "memory of that size, and an image of its own"
+                        : "all that is written lies in memory of that size",
+                      making->images ? "LOOP_CONFIGURE, fsmount" : "statfs",
+                      NULL);
+  snprintf (value, sizeof value, "nothing caps what is written to %.100s",
+            making->uncapped);
+  return fact_emit (making->call, "quota.hard", "off", value,
+                    "a folder of the host", QUOTA_REMEDY);
+}
+
 int32_t
 limits_facts (struct making *making)
 {
@@ -208,6 +237,8 @@ limits_facts (struct making *making)
     code = pids_fact (making);
   if (code == COFFER_OK)
     code = cpu_fact (making);
+  if (code == COFFER_OK)
+    code = quota_fact (making);
   return code;
 }
 
@@ -222,6 +253,8 @@ limits_lacking (struct making *making)
     making->lacking[n++] = "limit.memory";
   if (spec->cpu_millis != 0 && !(making->cgroup.bits & CGROUP_CPU))
     making->lacking[n++] = "limit.cpu";
+  if ((spec->disk_bytes != 0 || spec->inodes != 0) && making->uncapped != NULL)
+    making->lacking[n++] = "quota.hard";
   making->lacking[n] = NULL;
   return making->lacking;
 }

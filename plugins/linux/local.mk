@@ -21,6 +21,7 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/id-pool.c \
   %D%/id-pool.h \
   %D%/ids.c \
+  %D%/image.c \
   %D%/info.c \
   %D%/inside.c \
   %D%/layer.h \

@@ -88,23 +88,20 @@ target_allowed (const char *target)
 
 /* ---- mounts ------------------------------------------------------------- */
 
-/* As root: a mount of its own, in which the owner of the source is the
- * sandbox's user, and everybody else nobody. */
-static int32_t
-mount_detach (struct making *making, const struct coffer_mount *mount,
-              const struct stat *st, int *out)
+/* As root: the owner of the source is the sandbox's user there, and everybody
+ * else nobody. */
+int32_t
+mount_idmap (struct making *making, const struct coffer_mount *mount, int tree)
 {
   struct {
     uint64_t set, clear, propagation, userns;
   } attributes = { .set = ATTR_IDMAP_ };
-  coffer_autoclose int tree = -1, ns = -1;
+  coffer_autoclose int ns = -1;
+  struct stat st;
 
-  tree = (int) syscall (SYS_open_tree, mount->source_fd, "",
-                        OPEN_TREE_CLONE_ | AT_EMPTY_PATH | AT_RECURSIVE_
-                          | O_CLOEXEC);
-  if (tree < 0)
-    return coffer_fail_errno (making->call, errno, "mounts: open_tree");
-  ns = ids_namespace (st->st_uid, st->st_gid, &making->ids);
+  if (fstat (tree, &st) == -1)
+    return coffer_fail_errno (making->call, errno, "mounts: the source");
+  ns = ids_namespace (st.st_uid, st.st_gid, &making->ids);
   if (ns < 0)
     return spawn_refused (making, "a user namespace for mounts", errno);
   attributes.userns = (uint64_t) ns;
@@ -115,8 +112,25 @@ mount_detach (struct making *making, const struct coffer_mount *mount,
                       "that root does not show a folder to a sandbox",
                       mount->source ? mount->source : "the source",
                       strerror (errno));
-  *out = coffer_fd_steal (&tree);
   return COFFER_OK;
+}
+
+static int32_t
+mount_detach (struct making *making, const struct coffer_mount *mount,
+              int *out)
+{
+  coffer_autoclose int tree
+    = (int) syscall (SYS_open_tree, mount->source_fd, "",
+                     OPEN_TREE_CLONE_ | AT_EMPTY_PATH | AT_RECURSIVE_
+                       | O_CLOEXEC);
+  int32_t code;
+
+  if (tree < 0)
+    return coffer_fail_errno (making->call, errno, "mounts: open_tree");
+  code = mount_idmap (making, mount, tree);
+  if (code == COFFER_OK)
+    *out = coffer_fd_steal (&tree);
+  return code;
 }
 
 static int32_t
@@ -138,8 +152,15 @@ mount_add (struct making *making, const struct coffer_mount *mount)
   out->size = sizeof *out;
   out->flags = (mount->writable ? MOUNT_WRITABLE : 0u)
                | (S_ISREG (st.st_mode) ? MOUNT_FILE : 0u);
-  if (making->ids.privileged) {
-    code = mount_detach (making, mount, &st, &fd);
+  if (S_ISREG (st.st_mode) && strcmp (mount->target, "/workspace") == 0) {
+    /* No command works in a file: it is an image of a folder. */
+    code = image_mount (making, mount, &fd);
+    if (code != COFFER_OK)
+      return code;
+    out->flags = (out->flags & ~(uint32_t) MOUNT_FILE) | MOUNT_DETACHED
+                 | MOUNT_QUOTA;
+  } else if (making->ids.privileged) {
+    code = mount_detach (making, mount, &fd);
     if (code != COFFER_OK)
       return code;
     out->flags |= MOUNT_DETACHED;
@@ -149,6 +170,9 @@ mount_add (struct making *making, const struct coffer_mount *mount)
       return coffer_fail (making->call, COFFER_INVALID,
                           "mounts: the source has no path any more");
   }
+  if (mount->writable && !(out->flags & MOUNT_QUOTA))
+    making->uncapped = mount->target;
+  making->images += (out->flags & MOUNT_QUOTA) != 0;
   making->mount_fds[making->n_mounts++] = fd;
   return COFFER_OK;
 }
@@ -166,7 +190,7 @@ mounts_prepare (struct making *making)
                         MOUNTS_MAX);
     code = mount_add (making, mounts[i]);
   }
-  return code;
+  return code == COFFER_OK ? require_quota (making) : code;
 }
 
 /* ---- the plan ----------------------------------------------------------- */

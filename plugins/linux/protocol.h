@@ -121,7 +121,8 @@ struct init_plan {
 enum init_mount_flag {
   MOUNT_WRITABLE = 1,
   MOUNT_DETACHED = 2,           /* the descriptor is a mount of its own */
-  MOUNT_FILE = 4                /* not a folder */
+  MOUNT_FILE = 4,               /* not a folder */
+  MOUNT_QUOTA = 8               /* its size is a cap: it may be full */
 };
 
 struct init_mount {

@@ -31,7 +31,8 @@ require_refuse (struct coffer_call *call,
   const char *const *at;
 
   for (at = spec->require; at != NULL && *at != NULL; at++)
-    if (strcmp (*at, "landlock") != 0 && strcmp (*at, "cgroup") != 0)
+    if (strcmp (*at, "landlock") != 0 && strcmp (*at, "cgroup") != 0
+        && strcmp (*at, "quota.hard") != 0)
       return fail_with (call, COFFER_UNSUPPORTED,
                         "require: %.32s is not to be had of this provider",
                         *at);
@@ -43,6 +44,21 @@ require_refuse (struct coffer_call *call,
   return COFFER_OK;
 }
 
+/* Nothing can be written that no cap holds. */
+int32_t
+require_quota (struct making *making)
+{
+  char text[400];
+
+  if (making->uncapped == NULL || !required (making->spec, "quota.hard"))
+    return COFFER_OK;
+  snprintf (text, sizeof text, "require: quota.hard: nothing caps what is "
+            "written to %.100s, a folder of the host; " QUOTA_REMEDY,
+            making->uncapped);
+  return coffer_fail_with (making->call, COFFER_UNAVAILABLE, COFFER_RETRY_NO,
+                           text, "{\"requirement\":\"quota.hard\"}");
+}
+
 /* There is a group, and each limit that was asked for is its own. */
 int32_t
 require_hold (struct making *making)
@@ -50,8 +66,7 @@ require_hold (struct making *making)
   char text[400];
 
   if (!required (making->spec, "cgroup")
-      || ((making->cgroup.bits & CGROUP_PIDS)
-          && limits_lacking (making)[0] == NULL))
+      || cgroup_whole (making))
     return COFFER_OK;
   snprintf (text, sizeof text, "require: cgroup: %s",
             making->cgroup.why ? making->cgroup.why : "there is none here");

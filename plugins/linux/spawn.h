@@ -4,6 +4,7 @@
  * spawn.c   the order of things, the first process, taking it all back
  * spare.c   the first process of the next one, made ahead
  * plan.c    what was asked for, checked, and told to the init
+ * image.c   a workspace in a file, mounted
  * limits.c  limits: their ranges, by what means, which of them hold
  * network.c what it may reach, and the proxy for that
  * facts.c   what came of it */
@@ -16,6 +17,8 @@
 
 #define MOUNTS_MAX 48
 #define PIDS_DEFAULT 1024
+#define QUOTA_REMEDY \
+  "show it read-only, or as root a file as the workspace: -w FILE:rw"
 
 enum network { NETWORK_NONE, NETWORK_HOST, NETWORK_ALLOW };
 
@@ -38,6 +41,8 @@ struct making {
   pid_t pid;
   struct cgroup cgroup;
   const char *lacking[4];       /* limits that do not hold */
+  const char *uncapped;         /* where more than the disk may be written */
+  unsigned images;              /* mounts of a size of their own */
   size_t n_mounts;
   struct init_mount mounts[MOUNTS_MAX];
   char *sources[MOUNTS_MAX];
@@ -58,7 +63,14 @@ int required (const struct coffer_sandbox_spec *spec, const char *word);
 int32_t require_refuse (struct coffer_call *call,
                         const struct coffer_sandbox_spec *spec);
 int32_t require_hold (struct making *making);
+int32_t require_quota (struct making *making);
 int32_t mounts_prepare (struct making *making);
+/* Gives a mount of its own the sandbox's ids. */
+int32_t mount_idmap (struct making *making, const struct coffer_mount *mount,
+                     int tree);
+/* The file system in a file, as a mount of its own. */
+int32_t image_mount (struct making *making, const struct coffer_mount *mount,
+                     int *out);
 /* -1 with errno. */
 int plan_send (struct making *making);
 
@@ -70,6 +82,8 @@ int32_t limits_refuse (struct coffer_call *call,
 /* Control groups: before there is a process, and with it. */
 void limits_take (struct making *making);
 void limits_enter (struct making *making);
+/* Whether a group holds every limit that was asked for, and counts. */
+int cgroup_whole (const struct making *making);
 int32_t limits_facts (struct making *making);
 /* Words of limits that were asked for and do not hold for the whole sandbox. */
 const char *const *limits_lacking (struct making *making);

@@ -136,6 +136,8 @@ long groups_enter (void);
 /* While there are rights to: what shared memory of System V may take. */
 void limits_prepare (const struct plan *plan);
 void limits_set (const struct plan *plan);
+/* A mount that may be full; copied. */
+void limits_watch (int mount);
 void limits_facts (const struct plan *plan, struct facts *facts);
 /* EXIT_DISK, EXIT_INODES: what is full now. */
 uint32_t limits_reached (void);

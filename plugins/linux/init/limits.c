@@ -106,29 +106,43 @@ limits_prepare (const struct plan *plan)
                && number_put ("/proc/sys/kernel/msgmni", 128);
 }
 
-/* Bytes and inodes of the file system, free ones with `free`. */
-static int
-data_count (int free, uint64_t *bytes, uint64_t *inodes)
-{
-  uint64_t fs[16];
+static int watched[4], n_watched;
 
-  memset (fs, 0, sizeof fs);
-  if (SYS (statfs, DATA, fs) < 0)
-    return -1;
-  /* f_bsize, f_blocks, f_bfree, f_bavail, f_files, f_ffree */
-  *bytes = fs[1] * fs[free ? 4 : 2];
-  *inodes = fs[free ? 6 : 5];
-  return 0;
+void
+limits_watch (int mount)
+{
+  if (n_watched < (int) (sizeof watched / sizeof watched[0]))
+    watched[n_watched++] = (int) must ("mount: watch",
+                                       SYS (fcntl, mount, 1030, 3));
+}
+
+/* The words of a statfs: f_bsize, f_blocks, f_bfree, f_bavail, f_files,
+ * f_ffree after f_type. */
+struct fs {
+  uint64_t type, block, blocks, free, available, files, files_free, rest[9];
+};
+
+/* Writing takes a page. */
+static uint32_t
+full (const struct fs *fs)
+{
+  return (fs->available < (fs->block < 4096 ? 4096 / fs->block : 1) ? EXIT_DISK : 0u)
+         | (fs->files_free == 0 ? EXIT_INODES : 0u);
 }
 
 uint32_t
 limits_reached (void)
 {
-  uint64_t bytes, inodes;
+  uint32_t flags = 0;
+  struct fs fs;
+  int i;
 
-  if (data_count (1, &bytes, &inodes) < 0)
-    return 0;
-  return (bytes == 0 ? EXIT_DISK : 0u) | (inodes == 0 ? EXIT_INODES : 0u);
+  if (SYS (statfs, DATA, &fs) >= 0)
+    flags = full (&fs);
+  for (i = 0; i < n_watched; i++)
+    if (SYS (fstatfs, watched[i], &fs) >= 0)
+      flags |= full (&fs);
+  return flags;
 }
 
 void
@@ -138,19 +152,20 @@ limits_facts (const struct plan *plan, struct facts *facts)
   struct {
     uint64_t soft, hard;
   } core;
-  uint64_t bytes, inodes;
+  struct fs fs;
 
   must ("rlimit core: read back", SYS (prlimit64, 0, 4, 0, &core));
   if (core.hard > CORE_BYTES)
     setup_fail ("rlimit core: read back", -EPERM_);
   fact_add (facts, "limit.core", "ok", "one byte, so that no handler runs",
             "RLIMIT_CORE", "");
-  if (data_count (0, &bytes, &inodes) < 0 || bytes == 0 || inodes == 0
-      || bytes > ((plan->body.disk_bytes + 4095) & ~(uint64_t) 4095)
-      || inodes > plan->body.inodes)
+  must ("data: read back", SYS (statfs, DATA, &fs));
+  if (fs.blocks == 0 || fs.files == 0
+      || fs.blocks > (plan->body.disk_bytes + fs.block - 1) / fs.block
+      || fs.files > plan->body.inodes)
     setup_fail ("data: read back", -EPERM_);
-  text_join (value, sizeof value, text_number (one, bytes), " bytes, ",
-             text_number (two, inodes), " inodes", NULL);
+  text_join (value, sizeof value, text_number (one, fs.blocks * fs.block), " bytes, ",
+             text_number (two, fs.files), " inodes", NULL);
   fact_add (facts, "limit.disk", "ok", value,
             "statfs of /workspace, /tmp and /dev/shm in memory", "");
   if (shm_capped)

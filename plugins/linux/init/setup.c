@@ -586,6 +586,8 @@ mount_show (const struct plan *plan, const struct init_mount *mount, int fd)
   must ("mount attach", SYS (move_mount, tree, "", point, "",
                              MOVE_EMPTY_ | 0x40 /* to: empty path */));
   fd_close (point);
+  if (mount->flags & MOUNT_QUOTA)
+    limits_watch (tree);
   fd_close (tree);
   if (tree != fd)
     fd_close (fd);
