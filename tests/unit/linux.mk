@@ -128,3 +128,10 @@ UNIT_TESTS += %D%/test-linux-proxy
 %C%_test_linux_proxy_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_proxy_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_proxy_LDADD = $(LINUX_UNIT_LIBS)
+
+UNIT_TESTS += %D%/test-linux-quota
+%C%_test_linux_quota_SOURCES = %D%/test-linux-quota.c $(LINUX_UNIT_HOST)
+%C%_test_linux_quota_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_quota_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_quota_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_quota_LDADD = $(LINUX_UNIT_LIBS)

@@ -11,6 +11,7 @@
 #define DATA "/dev/shm"         /* of the one file system that is capped */
 #define ALL UINT64_MAX          /* RLIM_INFINITY */
 #define CORE_BYTES 1
+#define SPARE_BYTES (1u << 20)   /* of an image that is as good as full */
 
 int group_fds[2] = { -1, -1 };
 
@@ -122,11 +123,12 @@ struct fs {
   uint64_t type, block, blocks, free, available, files, files_free, rest[9];
 };
 
-/* Writing takes a page. */
+/* On a disk a large write finds no room while there still is some for small
+ * ones: `spare` blocks. */
 static uint32_t
-full (const struct fs *fs)
+full (const struct fs *fs, uint64_t spare)
 {
-  return (fs->available < (fs->block < 4096 ? 4096 / fs->block : 1) ? EXIT_DISK : 0u)
+  return (fs->available <= spare ? EXIT_DISK : 0u)
          | (fs->files_free == 0 ? EXIT_INODES : 0u);
 }
 
@@ -138,10 +140,11 @@ limits_reached (void)
   int i;
 
   if (SYS (statfs, DATA, &fs) >= 0)
-    flags = full (&fs);
+    flags = full (&fs, 0);
   for (i = 0; i < n_watched; i++)
     if (SYS (fstatfs, watched[i], &fs) >= 0)
-      flags |= full (&fs);
+      flags |= full (&fs, fs.blocks / 32 < SPARE_BYTES / fs.block
+                            ? fs.blocks / 32 : SPARE_BYTES / fs.block);
   return flags;
 }
 
