@@ -10,10 +10,10 @@ _coffer ()
     if [[ $skip ]]; then skip=; continue; fi
     case $word in
       --) COMPREPLY=($(compgen -f -c -- "$cur")); return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--template|--image|--port|--metadata|--command|-c|--mode|--depth|--output|--dir) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--output|--dir) skip=1 ;;
       -*) ;;
       *) case $path in
-           ''|sandbox|profile|provider) path=${path:+$path }$word ;;
+           ''|sandbox|template|profile|provider) path=${path:+$path }$word ;;
            *) count=$((count + 1)) ;;
          esac ;;
     esac
@@ -26,8 +26,9 @@ _coffer ()
   esac
   if [[ $cur != -* ]]; then
     case $path in
-      '') COMPREPLY=($(compgen -W 'run sandbox profile provider seal call contract explain version help' -- "$cur")); return ;;
+      '') COMPREPLY=($(compgen -W 'run sandbox template profile provider seal call contract explain version help' -- "$cur")); return ;;
       sandbox) COMPREPLY=($(compgen -W 'create connect list info extend kill prune exec shell upload download ls' -- "$cur")); return ;;
+      template) COMPREPLY=($(compgen -W 'add list remove' -- "$cur")); return ;;
       profile) COMPREPLY=($(compgen -W 'list show' -- "$cur")); return ;;
       provider) COMPREPLY=($(compgen -W 'list info doctor verify' -- "$cur")); return ;;
       'sandbox connect'|'sandbox info'|'sandbox exec'|'sandbox shell'|'sandbox upload'|'sandbox download'|'sandbox ls'|'sandbox extend'|'sandbox kill')
@@ -41,8 +42,8 @@ _coffer ()
     return
   fi
   case $path in
-    'run') COMPREPLY=($(compgen -W "--workspace -w --volume -v --profile --net --allow --mem --cpus --pids --disk --accept --env -e --env-file --workdir --user --timeout --interactive -i --tty -t $common" -- "$cur")) ;;
-    'sandbox create') COMPREPLY=($(compgen -W "--workspace -w --volume -v --profile --net --allow --mem --cpus --pids --disk --accept --env -e --env-file --workdir --user --ttl --template --image --port --metadata $common" -- "$cur")) ;;
+    'run') COMPREPLY=($(compgen -W "--workspace -w --volume -v --profile --template --net --allow --mem --cpus --pids --disk --accept --env -e --env-file --workdir --user --timeout --interactive -i --tty -t $common" -- "$cur")) ;;
+    'sandbox create') COMPREPLY=($(compgen -W "--workspace -w --volume -v --profile --template --net --allow --mem --cpus --pids --disk --accept --env -e --env-file --workdir --user --ttl --image --port --metadata $common" -- "$cur")) ;;
     'sandbox connect') COMPREPLY=($(compgen -W "--ttl $common" -- "$cur")) ;;
     'sandbox list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'sandbox info') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
@@ -54,6 +55,9 @@ _coffer ()
     'sandbox upload') COMPREPLY=($(compgen -W "--mode --parents -p --timeout $common" -- "$cur")) ;;
     'sandbox download') COMPREPLY=($(compgen -W "--timeout $common" -- "$cur")) ;;
     'sandbox ls') COMPREPLY=($(compgen -W "--depth --timeout $common" -- "$cur")) ;;
+    'template add') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'template list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'template remove') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'profile list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'profile show') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'provider list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;

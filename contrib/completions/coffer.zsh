@@ -9,10 +9,10 @@ _coffer () {
     if [[ -n $skip ]]; then skip=; continue; fi
     case $word in
       --) _normal; return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--template|--image|--port|--metadata|--command|-c|--mode|--depth|--output|--dir) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--output|--dir) skip=1 ;;
       -*) ;;
       *) case $path in
-           ''|sandbox|profile|provider) path=${path:+$path }$word ;;
+           ''|sandbox|template|profile|provider) path=${path:+$path }$word ;;
          esac ;;
     esac
   done
@@ -28,8 +28,9 @@ _coffer () {
     '-h[print this and exit]'
   )
   case $path in
-    '') own=('1:command:(run sandbox profile provider seal call contract explain version help)') ;;
+    '') own=('1:command:(run sandbox template profile provider seal call contract explain version help)') ;;
     sandbox) own=('1:group:(sandbox)' '2:command:(create connect list info extend kill prune exec shell upload download ls)') ;;
+    template) own=('1:group:(template)' '2:command:(add list remove)') ;;
     profile) own=('1:group:(profile)' '2:command:(list show)') ;;
     provider) own=('1:group:(provider)' '2:command:(list info doctor verify)') ;;
     'run') own=(
@@ -38,6 +39,7 @@ _coffer () {
       '*--volume[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
       '*-v[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
       '--profile[take what this profile gives and allows]:NAME: '
+      '--template[a root file system of coffer template add]:NAME: '
       '--net[none (the default), host, or allow]:MODE:(none host allow)'
       '*--allow[what --net allow lets through]:NAME\:PORT: '
       '--mem[memory of the whole sandbox, such as 512M]:SIZE: '
@@ -62,6 +64,7 @@ _coffer () {
       '*--volume[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
       '*-v[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
       '--profile[take what this profile gives and allows]:NAME: '
+      '--template[a root file system of coffer template add]:NAME: '
       '--net[none (the default), host, or allow]:MODE:(none host allow)'
       '*--allow[what --net allow lets through]:NAME\:PORT: '
       '--mem[memory of the whole sandbox, such as 512M]:SIZE: '
@@ -75,7 +78,6 @@ _coffer () {
       '--workdir[start in this folder inside]:DIR:_files -/'
       '--user[be this user inside]:NAME: '
       '--ttl[life of the sandbox; 1h unless said]:TIME: '
-      '--template[make the root from this template]:NAME: '
       '--image[make the root from this container image]:IMAGE: '
       '*--port[a port that will be reached]:NUMBER: '
       '*--metadata[kept with the sandbox and shown, not interpreted]:NAME=VALUE: '
@@ -129,6 +131,12 @@ _coffer () {
     'sandbox ls') own=(
       '--depth[levels of folders to go down; 1 unless said]:NUMBER: '
       '--timeout[give up after TIME; 1h unless said]:TIME: '
+      '*:argument:_files') ;;
+    'template add') own=(
+      '*:argument:_files') ;;
+    'template list') own=(
+      '*:argument:_files') ;;
+    'template remove') own=(
       '*:argument:_files') ;;
     'profile list') own=(
       '*:argument:_files') ;;

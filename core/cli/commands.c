@@ -10,6 +10,7 @@ const struct cli_table cli_tables[] = {
   { sandbox_commands },
   { sandbox_exec_commands },
   { sandbox_file_commands },
+  { template_commands },
   { profile_commands },
   { provider_commands },
   { seal_commands },

@@ -42,10 +42,11 @@ core_cli_libcli_a_SOURCES = \
   %D%/sandbox-files.c \
   %D%/seal.c \
   %D%/spec.c \
-  %D%/table.c
+  %D%/table.c \
+  %D%/template.c
 
 # In the order in which they need each other.
-cli_archives = %D%/libcli.a core/sandbox/libsandbox.a core/policy/libpolicy.a \
+cli_archives = %D%/libcli.a core/sandbox/libsandbox.a core/store/libstore.a core/policy/libpolicy.a \
   core/provider/libprovider.a core/contract/libcontract.a core/base/libbase.a
 cli_libs = sdk/lib/libcoffer-provider.a $(FFI_LIBS) $(YAML_LIBS) \
   $(JANSSON_LIBS) $(SECCOMP_LIBS) $(MD_LIBS)

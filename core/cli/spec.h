@@ -17,6 +17,7 @@
   { "volume", 'v', "SRC:DST[:ro]", OPTION_REPEATED,                           \
     "show SRC at DST, writable unless :ro is added" },                        \
   { "profile", 0, "NAME", 0, "take what this profile gives and allows" },      \
+  { "template", 0, "NAME", 0, "a root file system of coffer template add" },   \
   { "net", 0, "MODE", 0, "none (the default), host, or allow" },              \
   { "allow", 0, "NAME:PORT", OPTION_REPEATED,                                 \
     "what --net allow lets through" },                                        \

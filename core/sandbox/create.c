@@ -20,6 +20,7 @@
 #include "sandbox/profile.h"
 #include "sandbox/request.h"
 #include "sandbox/runs.h"
+#include "store/template.h"
 
 #define CREATE_DEFAULT_MS 60000
 #define UNDO_MS 10000
@@ -36,6 +37,7 @@ struct creation {
   struct coffer_strings not_applied;
   struct coffer_mount *mounts;
   const struct coffer_mount **mount_list;
+  struct template_use template;
   int lifeline[2];
   int noted;                    /* ephemeral: the lock of its file */
   int recorded;                 /* has a row */
@@ -55,6 +57,7 @@ creation_fini (struct creation *creation)
   coffer_fd_close (&creation->noted);
   coffer_strings_free (&creation->not_applied);
   sandbox_record_free (creation->record);
+  template_use_fini (&creation->template);
   profiled_fini (&creation->profiled);
 }
 #define auto_creation __attribute__ ((cleanup (creation_fini)))
@@ -250,7 +253,7 @@ spec_fill (const struct creation *creation, struct coffer_sandbox_spec *spec)
     .file_bytes = request->file_bytes,
     .open_files = request->open_files,
     .root_writable = request->root_writable != 0,
-    .template_fd = -1,
+    .template_fd = creation->template.root,
   };
 }
 
@@ -327,6 +330,30 @@ applied_json (const struct creation *creation, const char *id,
   return applied;
 }
 
+/* A provider that takes roots of the host's is given one; for any other the
+ * name is its own affair. */
+static int
+template_take (struct creation *creation, struct error **err)
+{
+  struct sandbox_request *request = &creation->profiled.request;
+  auto_error struct error *error = NULL;
+
+  if (!request->template_name
+      || !provider_claims (creation->provider, "templates"))
+    return 0;
+  if (template_open (creation->host->place, request->template_name,
+                     &creation->template, &error) == 0) {
+    request->template_digest = creation->template.digest;
+    return 0;
+  }
+  if (error->number != E_NOT_FOUND)
+    return error_move (err, steal (error));
+  error_set (err, E_SANDBOX_SPEC, 0, "template: %s", error_message (error));
+  error_detail (err, "field", json_string ("template"));
+  error_hint (err, "%s", error_next_step (error));
+  return -1;
+}
+
 static int
 creation_prepare (struct creation *creation, const struct provider_call *call,
                   struct error **err)
@@ -348,6 +375,7 @@ creation_prepare (struct creation *creation, const struct provider_call *call,
       || request_check_claims (request, creation->provider,
                                opened->registry->accept,
                                &creation->not_applied, err) < 0
+      || template_take (creation, err) < 0
       || mounts_open (creation, err) < 0
       || record_new (creation, call, err) < 0)
     return -1;
@@ -363,6 +391,7 @@ sandbox_create (struct host *host, const struct sandbox_request *request,
 {
   auto_creation struct creation creation = {
     .host = host, .request = request, .lifeline = { -1, -1 },
+    .template = { .root = -1, .lock = -1 },
     .noted = -1
   };
   auto_info_sink struct info_sink sink;
@@ -385,7 +414,8 @@ sandbox_create (struct host *host, const struct sandbox_request *request,
   /* From here on the host ends it, whatever fails. */
   if (host_add_live (host, steal (creation.record),
                      coffer_fd_steal (&creation.lifeline[1]),
-                     coffer_fd_steal (&creation.noted), err) < 0)
+                     coffer_fd_steal (&creation.noted),
+                     coffer_fd_steal (&creation.template.lock), err) < 0)
     return -1;
   if (applied)
     *applied = applied_json (&creation, copy->id, &sink);

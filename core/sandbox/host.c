@@ -232,25 +232,29 @@ live_free (struct live *live)
 {
   coffer_fd_close (&live->lifeline);
   coffer_fd_close (&live->noted);
+  coffer_fd_close (&live->template);
   sandbox_record_free (live->record);
   free (live);
 }
 
 int
 host_add_live (struct host *host, struct sandbox_record *take_record,
-               int take_lifeline, int take_noted, struct error **err)
+               int take_lifeline, int take_noted, int take_template,
+               struct error **err)
 {
   struct live *live = malloc (sizeof *live);
 
   if (!live) {
     coffer_fd_close (&take_lifeline);
     coffer_fd_close (&take_noted);
+    coffer_fd_close (&take_template);
     sandbox_record_free (take_record);
     return error_set (err, E_NO_MEMORY, 0, "a sandbox");
   }
   live->record = take_record;
   live->lifeline = take_lifeline;
   live->noted = take_noted;
+  live->template = take_template;
   pthread_mutex_lock (&host->lock);
   live->next = host->live;
   host->live = live;

@@ -27,6 +27,7 @@ struct live {
   struct sandbox_record *record;
   int lifeline;                 /* the end we hold; -1: none */
   int noted;                    /* the lock of its file in runs/; -1: none */
+  int template;                 /* the lock of its template; -1: none */
 };
 
 struct host {
@@ -64,9 +65,10 @@ int host_reach (struct host *host, const char *id,
                 struct sandbox_record **record, struct provider **provider,
                 struct error **err);
 
-/* Keeps a sandbox made here; takes the record, the lifeline and the lock. */
+/* Keeps a sandbox made here; takes the record, the lifeline and the locks. */
 int host_add_live (struct host *host, struct sandbox_record *take_record,
-                   int take_lifeline, int take_noted, struct error **err);
+                   int take_lifeline, int take_noted, int take_template,
+                   struct error **err);
 /* Forgets a sandbox: closes its lifeline, deletes its row or file. */
 int host_forget (struct host *host, const char *id, struct error **err);
 

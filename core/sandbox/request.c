@@ -349,6 +349,7 @@ request_to_json (const struct sandbox_request *request, struct error **err)
   char *text;
 
   json_put_text (object, "template", request->template_name);
+  json_put_text (object, "template_digest", request->template_digest);
   json_put_text (object, "image", request->image);
   json_put_text (object, "profile", request->profile);
   json_put_text (object, "workdir", request->workdir);

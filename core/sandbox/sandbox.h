@@ -56,6 +56,7 @@ struct sandbox_request {
   uint64_t timeout_ms, timeout_max_ms;
   int timeout_locked;
   uint64_t asked_timeout_ms;    /* for the one command of a run */
+  const char *template_digest;  /* set by sandbox_create */
 };
 
 struct sandbox_record {

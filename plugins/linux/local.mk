@@ -38,6 +38,7 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/spawn.c \
   %D%/spawn.h \
   %D%/target.c \
+  %D%/template.c \
   %D%/target.h
 %C%_linux_so_CPPFLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE
 %C%_linux_so_CFLAGS = $(MODULE_CC_FLAGS)
@@ -85,6 +86,7 @@ CLEANFILES += %D%/init/filter.h
   %D%/init/sweep.c \
   %D%/init/sys.h \
   %D%/init/tags.c \
+  %D%/init/template.c \
   %D%/init/usage.c \
   %D%/layer.h \
   %D%/protocol.h

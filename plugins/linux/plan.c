@@ -36,9 +36,9 @@ strv_given (const char *const *strv)
 int32_t
 spec_refuse (struct coffer_call *call, const struct coffer_sandbox_spec *spec)
 {
-  if (spec->template_name != NULL || spec->image != NULL)
+  if (spec->image != NULL)
     return coffer_fail (call, COFFER_UNSUPPORTED,
-                        "template and image: the root is the host's /usr");
+                        "image: the root is the host's /usr, or a template");
   if (strv_given (spec->ports))
     return coffer_fail (call, COFFER_UNSUPPORTED,
                         "ports: none can be reached from outside");
@@ -181,7 +181,7 @@ int32_t
 mounts_prepare (struct making *making)
 {
   const struct coffer_mount *const *mounts = making->spec->mounts;
-  int32_t code = COFFER_OK;
+  int32_t code = template_prepare (making);
   size_t i;
 
   for (i = 0; code == COFFER_OK && mounts != NULL && mounts[i] != NULL; i++) {
@@ -266,6 +266,15 @@ plan_fill (struct making *making, struct init_plan *plan)
   LAYERS_GIVE (plan->reserved);
 }
 
+/* A template's has none, and comes before those that were asked for. */
+static const char *
+mount_target (const struct making *making, size_t i)
+{
+  const size_t before = making->mounts[0].flags & MOUNT_ROOT ? 1 : 0;
+
+  return i < before ? "" : making->spec->mounts[i - before]->target;
+}
+
 int
 plan_send (struct making *making)
 {
@@ -290,7 +299,7 @@ plan_send (struct making *making)
                               spec->workdir ? spec->workdir : "/workspace");
   for (i = 0; i < making->n_mounts; i++) {
     making->mounts[i].target
-      = plan_string (&strings, base, spec->mounts[i]->target);
+      = plan_string (&strings, base, mount_target (making, i));
     making->mounts[i].source = plan_string (
       &strings, base, making->sources[i] ? making->sources[i] : "");
   }

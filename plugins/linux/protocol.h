@@ -122,7 +122,8 @@ enum init_mount_flag {
   MOUNT_WRITABLE = 1,
   MOUNT_DETACHED = 2,           /* the descriptor is a mount of its own */
   MOUNT_FILE = 4,               /* not a folder */
-  MOUNT_QUOTA = 8               /* its size is a cap: it may be full */
+  MOUNT_QUOTA = 8,              /* its size is a cap: it may be full */
+  MOUNT_ROOT = 16               /* the first: what stands for the host's /usr */
 };
 
 struct init_mount {

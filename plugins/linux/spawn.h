@@ -64,6 +64,8 @@ int32_t require_refuse (struct coffer_call *call,
                         const struct coffer_sandbox_spec *spec);
 int32_t require_hold (struct making *making);
 int32_t require_quota (struct making *making);
+/* The first of the mounts, where a template was asked for. */
+int32_t template_prepare (struct making *making);
 int32_t mounts_prepare (struct making *making);
 /* Gives a mount of its own the sandbox's ids. */
 int32_t mount_idmap (struct making *making, const struct coffer_mount *mount,

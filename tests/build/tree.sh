@@ -40,6 +40,7 @@ upwards () {
   upward base 'contract|provider|sandbox|store|policy|server|cli'
   upward contract 'provider|sandbox|store|policy|server|cli'
   upward provider 'sandbox|store|policy|server|cli'
+  upward store 'sandbox|policy|server|cli'
   upward policy 'sandbox|store|server|cli'
   upward sandbox 'server|cli'
 }

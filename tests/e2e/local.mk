@@ -27,5 +27,7 @@ SCENARIOS += \
   %D%/shell.sh \
   %D%/sigkill.sh \
   %D%/streams.sh \
+  %D%/template.sh \
+  %D%/template-hostile.sh \
   %D%/terminal.sh \
   %D%/usage.sh

@@ -58,8 +58,11 @@ run coffer run --profile no-such -- true
 like "a profile that is not there is refused" "$status $(head -1 "$err")" \
   '^125 coffer: E2001: profile: there is no profile no-such on this host'
 like "and where they are listed is said" "$(cat "$err")" "coffer profile list"
+run coffer run --provider host --mem 64M -- true
+like "a hint names the provider" "$(cat "$err")" "hint: .*provider info host "
 run coffer run --net host -- true
-like "a hint names the provider" "$(cat "$err")" "hint: .*provider info linux "
+like "the network of the host is had with a profile that lists it" "$status $(cat "$err")" \
+  "^125 coffer: E2012: network: .*|profile network-extended"
 run coffer sandbox info no/such
 like "an error names the sandbox" "$(cat "$err")" "E2009: no sandbox no/such"
 id=sb-00000000000000000000000000

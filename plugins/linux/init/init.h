@@ -92,6 +92,25 @@ long must (const char *step, long ret);
 void setup_all (const struct plan *plan);
 extern int host_pts;            /* folder, -1: none */
 
+/* Its parts, for template.c: the root that is being made, and mounts. */
+int setup_root (void);
+void attributes_set (const char *step, int mount, uint64_t flags,
+                     int recursive);
+void mount_attach (const char *step, int mount, int dir, const char *name);
+int tree_clone (int dir, const char *path, unsigned flags);
+int source_find (const char *source, int pinned);
+
+/* ---- template.c --------------------------------------------------------- */
+
+/* Shows the folders of a template: 1; 0: there is none. */
+int template_show (const struct plan *plan);
+/* Lays a file of ours over one of its /etc; 0: there is none. */
+int template_cover (const char *path, const char *text);
+/* What is left to do once all else is in place; 0: there is none. */
+int template_finish (void);
+/* Its folders: "/usr"; NULL: no more. */
+const char *template_folder (unsigned i);
+
 /* ---- network.c ---------------------------------------------------------- */
 
 void network_make (const struct plan *plan);
@@ -107,6 +126,7 @@ struct facts {
   size_t size, capacity;
   uint32_t count;
 };
+void template_facts (struct facts *facts);
 void fact_add (struct facts *facts, const char *name, const char *state,
                const char *value, const char *how, const char *remedy);
 void confine_all (const struct plan *plan, struct facts *facts);

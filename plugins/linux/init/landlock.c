@@ -87,6 +87,8 @@ mounts_allow (const struct plan *plan, int ruleset)
 
   for (i = 0; i < plan->body.mounts; i++) {
     mount_read (plan, i, &mount);
+    if (mount.flags & MOUNT_ROOT)
+      continue;
     path_allow (ruleset, packet_string (plan->packet, mount.target), 0,
                 mount.flags & MOUNT_FILE
                   ? (mount.flags & MOUNT_WRITABLE ? LANDLOCK_SHARED_FILE
@@ -112,6 +114,9 @@ rules_add (const struct plan *plan, int ruleset)
                                                     : LANDLOCK_ROOT);
   for (i = 0; i < sizeof programs / sizeof programs[0]; i++)
     path_allow (ruleset, programs[i], O_DIRECTORY_ | O_NOFOLLOW_,
+                LANDLOCK_PROGRAMS);
+  for (i = 0; template_folder ((unsigned) i) != NULL; i++)
+    path_allow (ruleset, template_folder ((unsigned) i), 0,
                 LANDLOCK_PROGRAMS);
   for (i = 0; i < sizeof data / sizeof data[0]; i++)
     if (!mount_covers (plan, data[i]))

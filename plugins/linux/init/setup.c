@@ -58,6 +58,12 @@ int host_pts = -1;
 static int root = -1;           /* of the sandbox */
 static struct statx_ root_stat, data_stat;
 
+int
+setup_root (void)
+{
+  return root;
+}
+
 static void
 stat_fd (const char *step, int fd, struct statx_ *out)
 {
@@ -72,7 +78,7 @@ same_device (const struct statx_ *a, const struct statx_ *b)
 
 /* ---- mounts ------------------------------------------------------------- */
 
-static void
+void
 attributes_set (const char *step, int mount, uint64_t flags, int recursive)
 {
   struct attributes attributes = { .set = LAYER_ATTRIBUTES (flags),
@@ -84,7 +90,7 @@ attributes_set (const char *step, int mount, uint64_t flags, int recursive)
              sizeof attributes));
 }
 
-static void
+void
 mount_attach (const char *step, int mount, int dir, const char *name)
 {
   must (step, SYS (move_mount, mount, "", dir, name, MOVE_EMPTY_));
@@ -118,7 +124,7 @@ tmpfs_new (const char *step, uint64_t bytes, uint64_t inodes)
   return filesystem_new (step, "tmpfs", options, ATTR_NOSUID_ | ATTR_NODEV_);
 }
 
-static int
+int
 tree_clone (int dir, const char *path, unsigned flags)
 {
   return (int) SYS (open_tree, dir, path,
@@ -488,14 +494,18 @@ etc_make (const struct plan *plan)
   struct etc_file file;
   size_t i;
 
-  dir_make ("etc", 0755);
+  if (template_folder (0) == NULL)
+    dir_make ("etc", 0755);
   for (i = 0; i < sizeof etc_files / sizeof etc_files[0]; i++) {
     file = etc_files[i];
     if (shared && (text_equal (file.path, "etc/hosts")
                    || text_equal (file.path, "etc/resolv.conf")))
       file = etc_host (&etc_files[i]);
-    etc_write (&file);
+    if (!template_cover (file.path, file.text))
+      etc_write (&file);
   }
+  if (template_finish ())
+    return;
   etc_show ();
   certificates_show ();
   localtime_make ();
@@ -553,7 +563,7 @@ target_open (const char *target, int file)
 
 /* The mount of a pinned descriptor when its maker could not clone it: found
  * again by name, and refused when it is not the very same thing. */
-static int
+int
 source_find (const char *source, int pinned)
 {
   struct statx_ want, have;
@@ -605,6 +615,8 @@ mounts_show (const struct plan *plan)
     if (plan->first_mount_fd + i >= plan->packet->n_fds)
       setup_fail ("mounts", -EPROTO_);
     memcpy (&mount, at + i * sizeof mount, sizeof mount);
+    if (mount.flags & MOUNT_ROOT)
+      continue;
     mount_show (plan, &mount, plan->packet->fds[plan->first_mount_fd + i]);
   }
 }
@@ -652,7 +664,8 @@ world_make (const struct plan *plan)
   for (i = 0; i < sizeof folders / sizeof folders[0]; i++)
     dir_make (folders[i], 0755);
   link_make ("../tmp", "var/tmp");
-  system_show ();
+  if (!template_show (plan))
+    system_show ();
   devices_make ();
   data_make (plan);
   proc_make ();

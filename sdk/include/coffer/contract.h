@@ -108,7 +108,8 @@
   CAP (QUOTA_HARD, "quota.hard", "the disk cap holds at every instant")       \
   CAP (ROOT_READONLY, "root.readonly", "a root that nothing inside can change") \
   CAP (USER_UNPRIVILEGED, "user.unprivileged",                                \
-       "commands run as a user that is not the host's root")
+       "commands run as a user that is not the host's root")                  \
+  CAP (TEMPLATES, "templates", "a root file system that the host has")
 
 /* Records.  The options record of an operation is not listed here: its fields
  * stand in the operation's own row. */

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coffer-archive as a child. */
+
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "store/helper.h"
+
+#define HELPER_NAME "coffer-archive"
+#define REPORT_MAX 16384
+/* An archive of the largest size that is taken, on a slow disk. */
+#define WORK_NS (INT64_C (3600) * 1000000000)
+#define FIRST_FREE 5            /* 0 to 4 are given a meaning */
+
+struct birth {
+  int program, in, out, folder, report, null;
+  const char *mode;
+};
+
+static int
+program_open (const struct place *place, struct error **err)
+{
+  coffer_autoclose int dir = place_open_trusted_dir (place->libexec, err);
+  coffer_autoclose int fd = -1;
+  auto_free char *shown = text_printf ("%s/" HELPER_NAME, place->libexec);
+
+  if (dir < 0)
+    return -1;
+  fd = openat (dir, HELPER_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0)
+    return error_set (err, E_IO, errno, "open %s", shown ? shown : HELPER_NAME);
+  if (place_check_trusted (fd, shown ? shown : HELPER_NAME, err) < 0)
+    return -1;
+  return coffer_fd_steal (&fd);
+}
+
+/* In the child, which shares the parent's memory until it executes: system
+ * calls only. */
+static void
+child_exec (const struct birth *birth)
+{
+#ifdef COFFER_SANITIZERS
+  static char options[] = "ASAN_OPTIONS=detect_leaks=0";
+  static char *const environment[] = { options, NULL };
+#else
+  static char *const environment[] = { NULL };
+#endif
+  char *const arguments[] = { (char *) HELPER_NAME, (char *) birth->mode,
+                              NULL };
+  const int from[] = { birth->in, birth->out, birth->null, birth->folder,
+                       birth->report };
+  int high[5], i, program;
+  sigset_t none;
+
+  /* Out of the way, so that no dup2 hits what is still needed. */
+  for (i = 0; i < 5; i++) {
+    high[i] = fcntl (from[i] < 0 ? birth->null : from[i], F_DUPFD_CLOEXEC,
+                     FIRST_FREE);
+    if (high[i] < 0)
+      return;
+  }
+  program = fcntl (birth->program, F_DUPFD_CLOEXEC, FIRST_FREE);
+  for (i = 0; i < 5; i++)
+    if (dup2 (high[i], i) < 0)
+      return;
+  /* None of the caller's files goes along, whoever opened it. */
+  if (program < 0
+      || syscall (SYS_close_range, FIRST_FREE, ~0U, 4 /* CLOEXEC */) < 0)
+    return;
+  sigemptyset (&none);
+  syscall (SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
+  syscall (SYS_execveat, program, "", arguments, environment, AT_EMPTY_PATH);
+}
+
+int
+helper_start (const struct place *place, const char *mode, int in, int out,
+              int folder, struct helper *helper, struct error **err)
+{
+  coffer_autoclose int program = program_open (place, err);
+  coffer_autoclose int null = -1, writes = -1;
+  volatile int failed = 0;
+  struct birth birth;
+  sigset_t all, old;
+  int report[2];
+
+  if (program < 0)
+    return -1;
+  null = open ("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0 || pipe2 (report, O_CLOEXEC) < 0)
+    return error_set (err, E_IO, errno, "starting " HELPER_NAME);
+  helper->report = report[0];
+  writes = report[1];
+  birth = (struct birth){ program, in, out, folder, writes, null, mode };
+  sigfillset (&all);
+  pthread_sigmask (SIG_SETMASK, &all, &old);
+  helper->pid = vfork ();
+  if (helper->pid == 0) {
+    child_exec (&birth);
+    failed = errno ? errno : ENOEXEC;
+    _exit (127);
+  }
+  if (helper->pid < 0)
+    failed = errno;
+  pthread_sigmask (SIG_SETMASK, &old, NULL);
+  if (failed)
+    return error_set (err, E_IO, failed, "starting " HELPER_NAME);
+  return 0;
+}
+
+/* All of the report: its end is the helper's. */
+static int
+report_read (struct helper *helper, int cancel_fd, char *text, size_t size,
+             struct error **err)
+{
+  const int64_t deadline = coffer_now_ns () + WORK_NS;
+  size_t used = 0;
+  ssize_t n;
+
+  for (;;) {
+    int r = coffer_wait_fd (helper->report, POLLIN, deadline, cancel_fd);
+
+    if (r == 0 && errno == ECANCELED)
+      return error_set (err, E_EXEC_CANCELLED, 0,
+                        "the archive was left before it was through");
+    if (r <= 0)
+      return error_set (err, E_IO, errno, "waiting for " HELPER_NAME);
+    n = read (helper->report, text + used, size - 1 - used);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0 || (used += (size_t) n) >= size - 1)
+      break;
+  }
+  text[used] = '\0';
+  return 0;
+}
+
+static int
+fail_report (const json_t *report, struct error **err)
+{
+  const char *why = json_string_value (json_object_get (report, "error"));
+  const char *entry = json_string_value (json_object_get (report, "entry"));
+
+  error_set (err, E_ARCHIVE, 0, "%s%s%s", entry ? entry : "",
+             entry && *entry ? ": " : "", why);
+  if (entry && *entry)
+    error_detail (err, "entry", json_string (entry));
+  return -1;
+}
+
+int
+helper_finish (struct helper *helper, int cancel_fd, json_t **report,
+               struct error **err)
+{
+  auto_json json_t *json = NULL;
+  char text[REPORT_MAX];
+  int status = 0;
+
+  if (report_read (helper, cancel_fd, text, sizeof text, err) < 0)
+    return -1;
+  while (waitpid (helper->pid, &status, 0) < 0 && errno == EINTR)
+    ;
+  helper->pid = 0;
+  if (json_parse (text, strlen (text), &json, NULL) == 0
+      && json_object_get (json, "error"))
+    return fail_report (json, err);
+  if (!json || !WIFEXITED (status) || WEXITSTATUS (status) != 0) {
+    if (WIFSIGNALED (status))
+      return error_set (err, E_ARCHIVE, 0, HELPER_NAME " was ended by signal"
+                        " %d", WTERMSIG (status));
+    return error_set (err, E_ARCHIVE, 0, HELPER_NAME " failed without a word");
+  }
+  *report = steal (json);
+  return 0;
+}
+
+void
+helper_fini (struct helper *helper)
+{
+  if (helper->pid > 0) {
+    kill (helper->pid, SIGKILL);
+    while (waitpid (helper->pid, NULL, 0) < 0 && errno == EINTR)
+      ;
+  }
+  helper->pid = 0;
+  coffer_fd_close (&helper->report);
+}
