@@ -3,7 +3,7 @@ check_PROGRAMS += %D%/reaper
 %C%_reaper_SOURCES = %D%/reaper.c
 %C%_reaper_CFLAGS = $(HOST_CC_FLAGS)
 %C%_reaper_LDFLAGS = $(HOST_LINK_FLAGS)
-EXTRA_DIST += %D%/lib.sh %D%/type.py %D%/stranger/notes.c
+EXTRA_DIST += %D%/lib.sh %D%/network.py %D%/type.py %D%/stranger/notes.c
 SCENARIOS += \
   %D%/call.sh \
   %D%/choice.sh \
@@ -14,6 +14,7 @@ SCENARIOS += \
   %D%/host.sh \
   %D%/json.sh \
   %D%/manual.sh \
+  %D%/network.sh \
   %D%/profile.sh \
   %D%/provider.sh \
   %D%/refusals.sh \

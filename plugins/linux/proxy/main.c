@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -73,6 +74,7 @@ start (void)
 
   signals_reset ();
   setsid ();
+  prctl (PR_SET_NAME, "coffer-proxy");  /* it has no file to be called after */
   if (fcntl (PROXY_LISTENER, F_SETFL, O_NONBLOCK) == -1)
     give_up ("the listener", errno);
   list_read ();
