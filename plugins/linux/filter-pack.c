@@ -362,83 +362,118 @@ node_write (unsigned id)
   return node->entry;
 }
 
+/* How the search for a range is built: of two, each a comparison and each a
+ * part of all searches, by a few comparisons in a row, for single calls among
+ * others of one answer, or by halves. */
+struct search {
+  uint32_t cost;                /* of the kernel's time */
+  uint16_t middle;              /* 0: in a row */
+  uint16_t usual;               /* then: the range with the others' answer */
+};
+
+#define SEARCH_MAX 256
+/* One more instruction takes the kernel as long as so many steps of trying
+ * the numbers, of which there are so many. */
+#define INSTRUCTION_COST 45
+#define NUMBERS 480
+#define ROW_MAX 6
+
+static struct search searches[SEARCH_MAX][SEARCH_MAX + 1];
+
 static uint32_t
 range_end (unsigned i)
 {
   return i + 1 < n_ranges ? ranges[i + 1].first : NONE;
 }
 
-static int
-range_single (unsigned i)
+/* The numbers that the kernel tries in those ranges. */
+static uint32_t
+ranges_weight (unsigned from, unsigned to)
 {
-  return range_end (i) - ranges[i].first == 1;
+  uint32_t first = ranges[from].first, end = range_end (to - 1);
+
+  first = first < NUMBERS ? first : NUMBERS;
+  end = end < NUMBERS ? end : NUMBERS;
+  return end - first;
 }
 
-/* A few single calls among others of one answer: each is asked for by itself,
- * which is half as many comparisons as looking for where it begins and ends. */
-static int
-exceptions_few (unsigned from, unsigned to, unsigned usual)
+/* The cost of asking for each single call by itself; NONE: not so. */
+static uint32_t
+row_cost (unsigned from, unsigned to, unsigned usual)
 {
+  uint32_t cost = 0, weight = ranges_weight (from, to);
   unsigned i, singles = 0;
 
-  for (i = from; i < to; i++)
-    if (ranges[i].node != usual) {
-      if (!range_single (i))
-        return 0;
-      singles++;
-    }
-  return singles <= 3;
+  for (i = from; i < to; i++) {
+    if (ranges[i].node == ranges[usual].node)
+      continue;
+    if (range_end (i) - ranges[i].first != 1 || ++singles > ROW_MAX)
+      return NONE;
+    cost += INSTRUCTION_COST + weight;
+    weight -= ranges_weight (i, i + 1);
+  }
+  return cost;
 }
 
-/* Where a search is divided: so that both sides have as many numbers, as the
- * kernel tries them all, but never beyond what there are ranges for. */
-static unsigned
-tree_middle (unsigned from, unsigned to)
+static void
+search_choose (unsigned from, unsigned to)
 {
-  const uint64_t limit = 512;
-  uint64_t first = ranges[from].first, last = range_end (to - 1), middle;
-  unsigned i, best = from + 1;
+  struct search *best = &searches[from][to];
+  uint32_t cost, weight = ranges_weight (from, to);
+  unsigned i;
 
-  if (last > limit)
-    last = first < limit ? limit : last;
-  middle = (first + last) / 2;
-  for (i = from + 1; i < to; i++)
-    if (llabs ((long long) ranges[i].first - (long long) middle)
-        < llabs ((long long) ranges[best].first - (long long) middle))
-      best = i;
-  return best;
+  best->cost = NONE;
+  for (i = from; i < to && i < from + 2; i++) {
+    cost = row_cost (from, to, i);
+    if (cost < best->cost)
+      *best = (struct search){ cost, 0, (uint16_t) i };
+  }
+  for (i = from + 1; i < to; i++) {
+    cost = INSTRUCTION_COST + weight + searches[from][i].cost
+           + searches[i][to].cost;
+    if (cost < best->cost)
+      *best = (struct search){ cost, (uint16_t) i, 0 };
+  }
+}
+
+static void
+searches_choose (void)
+{
+  unsigned size, from;
+
+  if (n_ranges > SEARCH_MAX)
+    fail ("too many ranges");
+  for (size = 1; size <= n_ranges; size++)
+    for (from = 0; from + size <= n_ranges; from++)
+      search_choose (from, from + size);
 }
 
 static uint32_t
-exceptions_write (unsigned from, unsigned to, unsigned usual)
+row_write (unsigned from, unsigned to, unsigned usual)
 {
-  uint32_t place = node_place (usual, NULL), yes;
+  uint32_t place = node_place (ranges[usual].node, NULL), yes;
   unsigned i;
 
   for (i = to; i > from; i--)
-    if (ranges[i - 1].node != usual) {
+    if (ranges[i - 1].node != ranges[usual].node) {
       yes = node_place (ranges[i - 1].node, NULL);
       place = jump_write (BPF_JEQ, ranges[i - 1].first, yes, place);
     }
   return place;
 }
 
-/* The search for the number's range, with the number loaded. */
+/* With the number loaded. */
 static uint32_t
-tree_write (unsigned from, unsigned to)
+search_write (unsigned from, unsigned to)
 {
+  const struct search *search = &searches[from][to];
   uint32_t yes, no;
-  unsigned i, middle;
 
-  if (to - from == 1)
-    return node_place (ranges[from].node, NULL);
-  for (i = from; i < from + 2; i++)
-    if (exceptions_few (from, to, ranges[i].node))
-      return exceptions_write (from, to, ranges[i].node);
-  middle = tree_middle (from, to);
-  yes = tree_write (middle, to);
-  no = tree_write (from, middle);
-  return jump_write (BPF_JGE, ranges[middle].first, yes, no);
+  if (search->middle == 0)
+    return row_write (from, to, search->usual);
+  yes = search_write (search->middle, to);
+  no = search_write (from, search->middle);
+  return jump_write (BPF_JGE, ranges[search->middle].first, yes, no);
 }
 
 size_t
@@ -452,7 +487,8 @@ pack_finish (uint32_t arch, struct sock_filter *out, size_t max)
     nodes[i].seen = nodes[i].loads = 0, nodes[i].entry = 0;
   for (i = 0; i < n_ranges; i++)
     loads_note (ranges[i].node, NULL);
-  search = tree_write (0, n_ranges);
+  searches_choose ();
+  search = search_write (0, n_ranges);
   if (search != n_written)
     fail ("a search that is not where it was put");
   search = instruction (BPF_LD | BPF_W | BPF_ABS, 0, 0,

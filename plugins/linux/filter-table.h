@@ -418,13 +418,8 @@
   /* No new namespaces. */                                                    \
   Y (clone, 0, 0x7e020000, 0, -1, 0, 0, -1, 0, 0)                             \
   Y (unshare, 0, 0x7e020080, 0, -1, 0, 0, -1, 0, 0)                           \
-  /* Unix, with any protocol that means the default. */                       \
-  Y (socket, 0, 0, 1, 1, 0xf, 1, 2, 0xffffffff, 0)                            \
-  Y (socket, 0, 0, 1, 1, 0xf, 2, 2, 0xffffffff, 0)                            \
-  Y (socket, 0, 0, 1, 1, 0xf, 5, 2, 0xffffffff, 0)                            \
-  Y (socket, 0, 0, 1, 1, 0xf, 1, 2, 0xffffffff, 1)                            \
-  Y (socket, 0, 0, 1, 1, 0xf, 2, 2, 0xffffffff, 1)                            \
-  Y (socket, 0, 0, 1, 1, 0xf, 5, 2, 0xffffffff, 1)                            \
+  /* Unix: all that there is of it. */                                        \
+  Y (socket, 0, 0, 1, -1, 0, 0, -1, 0, 0)                                     \
   /* IPv4 and IPv6: TCP and UDP; no raw, ping, MPTCP or SCTP. */              \
   Y (socket, 0, 0, 2, 1, 0xf, 1, 2, 0xffffffff, 0)                            \
   Y (socket, 0, 0, 2, 1, 0xf, 1, 2, 0xffffffff, 6)                            \
@@ -435,12 +430,11 @@
   Y (socket, 0, 0, 10, 1, 0xf, 2, 2, 0xffffffff, 0)                           \
   Y (socket, 0, 0, 10, 1, 0xf, 2, 2, 0xffffffff, 17)                          \
   /* Netlink: routes and addresses only, which getifaddrs reads. */           \
-  Y (socket, 0, 0, 16, 1, 0xf, 2, 2, 0xffffffff, 0)                           \
-  Y (socket, 0, 0, 16, 1, 0xf, 3, 2, 0xffffffff, 0)                           \
+  Y (socket, 0, 0, 16, 2, 0xffffffff, 0, -1, 0, 0)                            \
   Y (socketpair, 0, 0, 1, -1, 0, 0, -1, 0, 0)                                 \
   /* Limits are set by who has them, and may be read of all: without          \
    * descriptors an init could watch over nothing. */                         \
-  Y (prlimit64, 0, 0, 0, -1, 0, 0, -1, 0, 0)                                  \
+  Y (prlimit64, 0, 0xffffffff, 0, -1, 0, 0, -1, 0, 0)                         \
   Y (prlimit64, 2, 0, 0, -1, 0, 0, -1, 0, 0)                                  \
   /* No address space lay-outs that make attacks easy. */                     \
   Y (personality, 0, 0, 0, -1, 0, 0, -1, 0, 0)                                \
@@ -459,7 +453,7 @@
   Y (execve, 5, 0, FILTER_SECRET, -1, 0, 0, -1, 0, 0)                         \
   /* Threads, and no processes. */                                            \
   Y (clone, 0, 0x7e030100, 0x00010100, -1, 0, 0, -1, 0, 0)                    \
-  Y (prlimit64, 0, 0, 0, -1, 0, 0, -1, 0, 0)                                  \
+  Y (prlimit64, 0, 0xffffffff, 0, -1, 0, 0, -1, 0, 0)                         \
   /* F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC */                   \
   Y (fcntl, 1, 0, 1, -1, 0, 0, -1, 0, 0)                                      \
   Y (fcntl, 1, 0, 2, -1, 0, 0, -1, 0, 0)                                      \

@@ -8,7 +8,7 @@ LINUX_UNIT_HOST = %D%/linux-host.c %D%/linux-host.h %D%/harness.h
 
 UNIT_TESTS += %D%/test-linux-attack %D%/test-linux-calls \
   %D%/test-linux-confined %D%/test-linux-landlock \
-  %D%/test-linux-filter %D%/test-linux-ids %D%/test-linux-life
+  %D%/test-linux-filter %D%/test-linux-filter-other %D%/test-linux-ids %D%/test-linux-life
 UNIT_TESTS += %D%/test-linux-life-kill
 UNIT_TESTS += %D%/test-linux-life-pause
 UNIT_TESTS += %D%/test-linux-life-ports
@@ -97,6 +97,23 @@ check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
 %C%_test_linux_filter_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_filter_LDADD = $(SECCOMP_LIBS) $(CMOCKA_LIBS)
 %D%/test_linux_filter-test-linux-filter.$(OBJEXT): plugins/linux/init/filter.h
+
+# The same of the programs for a machine that this one is not.
+%C%_test_linux_filter_other_SOURCES = %D%/test-linux-filter.c %D%/harness.h
+%C%_test_linux_filter_other_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS) \
+  $(SECCOMP_CFLAGS) -DFILTER_OTHER -I$(top_builddir)/%D%
+%C%_test_linux_filter_other_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_filter_other_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_filter_other_LDADD = $(SECCOMP_LIBS) $(CMOCKA_LIBS)
+%D%/test_linux_filter_other-test-linux-filter.$(OBJEXT): %D%/filter-other.h
+CLEANFILES += %D%/filter-other.h
+%D%/filter-other.h: plugins/linux/filter-gen$(EXEEXT)
+	$(AM_V_GEN)case $(host_cpu) in \
+	  x86_64) other=aarch64;; \
+	  *) other=x86_64;; \
+	esac && \
+	$(MKDIR_P) $(@D) && \
+	plugins/linux/filter-gen$(EXEEXT) $$other > $@.tmp && mv $@.tmp $@
 
 # It has open, mkdir and access of its own, which the module then finds first.
 UNIT_TESTS += %D%/test-linux-limits
