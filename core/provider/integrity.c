@@ -25,7 +25,17 @@
 #define MFD_EXEC 0x10U
 #endif
 
-#define CHUNK (128 * 1024)
+/* Not zeroed by the compiler before it is filled. */
+#ifdef __has_attribute
+#if __has_attribute (uninitialized)
+#define UNFILLED __attribute__ ((uninitialized))
+#endif
+#endif
+#ifndef UNFILLED
+#define UNFILLED
+#endif
+
+#define CHUNK (32 * 1024)       /* on the stack */
 
 /* A regular file of a possible size; nothing is read yet, so that a FIFO, a
  * device or a sparse giant costs nothing. */
@@ -83,15 +93,13 @@ new_memfd (const char *name, int executable, struct error **err)
   return fd;
 }
 
-/* Reads `size` bytes of a file into `take` and, when to >= 0, writes them. */
+/* Reads `size` bytes of a file into `hash` and, when to >= 0, writes them. */
 static int
 pump (int from, int to, off_t size, SHA2_CTX *hash, const char *name,
       struct error **err)
 {
-  auto_free char *buffer = malloc (CHUNK);
+  UNFILLED char buffer[CHUNK];
 
-  if (buffer == NULL)
-    return error_set (err, E_NO_MEMORY, 0, "read %s", name);
   while (size > 0) {
     size_t want = size < CHUNK ? (size_t) size : CHUNK;
     ssize_t n = coffer_read_all (from, buffer, want);
@@ -128,17 +136,18 @@ copy_file (int from, int to, off_t size, const char *name, struct error **err)
   return left > 0 ? error_set (err, E_IO, errno, "copy %s", name) : 0;
 }
 
-/* The hash of the copy as it lies there, not of what passed by. */
+/* The hash of the copy as it lies there, not of what passed by.  Read, as a
+ * mapping of some dozen pages takes longer than to copy them. */
 static int
-hash_sealed (int fd, size_t size, const char *name, char *out,
+hash_sealed (int fd, off_t size, const char *name, char *out,
              struct error **err)
 {
-  void *bytes = mmap (NULL, size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+  SHA2_CTX hash;
 
-  if (bytes == MAP_FAILED)
-    return error_set (err, E_IO, errno, "map the copy of %s", name);
-  sha256_hex (bytes, size, out);
-  munmap (bytes, size);
+  sha256_begin (&hash);
+  if (pump (fd, -1, size, &hash, name, err) < 0)
+    return -1;
+  sha256_end (&hash, out);
   return 0;
 }
 
@@ -159,8 +168,10 @@ integrity_copy (int dir, const char *name, int executable, int owned,
              F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0
       || lseek (copy, 0, SEEK_SET) < 0)
     return error_set (err, E_IO, errno, "seal the copy of %s", name);
-  if (hash_sealed (copy, (size_t) size, name, out, err) < 0)
+  if (hash_sealed (copy, size, name, out, err) < 0)
     return -1;
+  if (lseek (copy, 0, SEEK_SET) < 0)
+    return error_set (err, E_IO, errno, "seal the copy of %s", name);
   return coffer_fd_steal (&copy);
 }
 
