@@ -106,17 +106,25 @@ map_holds (const struct making *making, const char *name, uint32_t outside)
          && inside == SANDBOX_UID && id == outside && count == 1;
 }
 
-static int32_t
-facts_user (struct making *making)
+static int
+user_holds (const struct making *making)
 {
-  char value[96], text[16];
+  char text[16];
+
+  return map_holds (making, "uid_map", making->ids.uid)
+         && map_holds (making, "gid_map", making->ids.gid)
+         && init_file (making, "setgroups", text, sizeof text) > 0
+         && strcmp (text, "deny\n") == 0;
+}
+
+static int32_t
+facts_user (struct making *making, int holds)
+{
+  char value[96];
 
   if (!LAYERS_WHOLE)
     return COFFER_OK;
-  if (!map_holds (making, "uid_map", making->ids.uid)
-      || !map_holds (making, "gid_map", making->ids.gid)
-      || init_file (making, "setgroups", text, sizeof text) <= 0
-      || strcmp (text, "deny\n") != 0)
+  if (!holds)
     return coffer_fail (making->call, COFFER_INTERNAL,
                         "the sandbox could not be set up: its ids are not "
                         "what was asked for");
@@ -165,9 +173,9 @@ facts_each (struct making *making)
 }
 
 static int32_t
-facts_limits (struct making *making)
+facts_limits (struct making *making, int ids_hold)
 {
-  int32_t code = facts_user (making);
+  int32_t code = facts_user (making, ids_hold);
 
   if (code == COFFER_OK)
     code = facts_each (making);
@@ -187,10 +195,13 @@ ready_take (struct making *making)
   const char *rest;
   int32_t code;
   size_t size;
+  int ids_hold;
 
-  /* While the init is at work.  Zeros are refused below. */
+  /* While the init is at work, what cannot change any more.  Zeros are refused
+   * below. */
   namespaces_note (making->self);
   namespaces_read (making->proc, inodes);
+  ids_hold = user_holds (making);
   if (link_receive (&link, &reply, 0, call->deadline_ns, call->cancel_fd)
         == -1) {
     if (errno == ECONNRESET)
@@ -213,6 +224,6 @@ ready_take (struct making *making)
   if (code == COFFER_OK)
     code = facts_init (call, &ready, rest, size);
   if (code == COFFER_OK)
-    code = facts_limits (making);
+    code = facts_limits (making, ids_hold);
   return code;
 }

@@ -85,11 +85,12 @@ struct init_process {
 struct spare {
   int wanted;
   unsigned creations;           /* of this instance, as far as they count */
-  int busy;                     /* being made, by a thread that nobody else
-                                 * may disturb */
-  int joinable;
+  int busy;                     /* the thread's alone, which makes it */
+  int ending;                   /* the thread is to end */
   pthread_t thread;
-  pid_t maker;                  /* the process whose child it is */
+  int awaited;
+  pthread_cond_t wake, made;
+  pid_t maker;                  /* the process of the thread; 0: there is none */
   struct init_process init;
   int privileged;
   int mounts;                   /* tells that this process's have changed */

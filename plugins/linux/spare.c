@@ -3,7 +3,7 @@
  *
  * Most of what the kernel takes for a sandbox is its network namespace.  An
  * instance that has made two sandboxes will make more: while one is at work a
- * thread of a moment makes the init of the next, in its namespaces, with no
+ * thread makes the init of the next, in its namespaces, with no
  * ids yet and no plan, waiting for both.  It has seen nothing of any sandbox,
  * and ends as every init does when its connection does.
  *
@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "spawn.h"
@@ -37,7 +38,14 @@
 void
 spare_init (struct linux_provider *self, const char *const *config)
 {
+  pthread_condattr_t attr;
+
   self->spare = NO_SPARE;
+  pthread_condattr_init (&attr);
+  pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
+  pthread_cond_init (&self->spare.wake, NULL);
+  pthread_cond_init (&self->spare.made, &attr);
+  pthread_condattr_destroy (&attr);
   for (; config != NULL && *config != NULL; config++)
     if (strcmp (*config, "spare=true") == 0)
       self->spare.wanted = 1;
@@ -86,9 +94,27 @@ spare_holds (const struct spare *spare, int privileged)
          && memcmp (now, spare->cgroups, (size_t) size) == 0;
 }
 
+/* One that is being made is there sooner than another; for one who waits, since
+ * it is but one.  With the lock held. */
+static void
+spare_await (struct linux_provider *self, int64_t deadline_ns)
+{
+  struct spare *spare = &self->spare;
+  const struct timespec until = { deadline_ns / 1000000000,
+                                  deadline_ns % 1000000000 };
+  int r = 0;
+
+  if (!spare->busy || spare->awaited || spare->maker != getpid ())
+    return;
+  spare->awaited = 1;
+  while (spare->busy && r == 0)
+    r = pthread_cond_timedwait (&spare->made, &self->lock, &until);
+  spare->awaited = 0;
+}
+
 int
 spare_take (struct linux_provider *self, const struct init_wanted *wanted,
-            struct init_process *out)
+            int64_t deadline_ns, struct init_process *out)
 {
   struct spare spare = NO_SPARE;
 
@@ -96,6 +122,7 @@ spare_take (struct linux_provider *self, const struct init_wanted *wanted,
   if (wanted->host_network || (wanted->group && wanted->group->into >= 0))
     return 0;
   pthread_mutex_lock (&self->lock);
+  spare_await (self, deadline_ns);
   if (!self->spare.busy && self->spare.init.pid > 0) {
     spare = self->spare;
     self->spare.init = NO_SPARE.init;
@@ -113,23 +140,39 @@ spare_take (struct linux_provider *self, const struct init_wanted *wanted,
   return 1;
 }
 
-/* Only this thread touches the spare while it is busy. */
-static void *
-spare_thread (void *data)
+/* Nobody else touches the spare while it is busy. */
+static void
+spare_make (struct linux_provider *self)
 {
-  struct linux_provider *self = data;
   struct spare *spare = &self->spare;
   const struct init_wanted wanted = { .privileged = spare->privileged };
   const char *step;
 
-  spare->maker = getpid ();
   spare->mounts = open ("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
   spare->cgroups_size = cgroups_read (spare->cgroups, sizeof spare->cgroups);
   if (spare->mounts < 0
       || init_start (self, &wanted, &spare->init, &step) == -1)
     spare_end (spare);
+}
+
+static void *
+spare_thread (void *data)
+{
+  struct linux_provider *self = data;
+  struct spare *spare = &self->spare;
+
   pthread_mutex_lock (&self->lock);
-  spare->busy = 0;
+  for (;;) {
+    while (!spare->busy && !spare->ending)
+      pthread_cond_wait (&spare->wake, &self->lock);
+    if (spare->ending)
+      break;
+    pthread_mutex_unlock (&self->lock);
+    spare_make (self);
+    pthread_mutex_lock (&self->lock);
+    spare->busy = 0;
+    pthread_cond_signal (&spare->made);
+  }
   pthread_mutex_unlock (&self->lock);
   return NULL;
 }
@@ -150,7 +193,18 @@ thread_start (struct linux_provider *self)
   code = pthread_create (&self->spare.thread, &attr, spare_thread, self);
   pthread_sigmask (SIG_SETMASK, &old, NULL);
   pthread_attr_destroy (&attr);
+  if (code == 0)
+    self->spare.maker = getpid ();
   return code == 0 ? 0 : -1;
+}
+
+/* With the lock held. */
+static int
+spare_due (const struct spare *spare)
+{
+  return spare->wanted && spare->creations == CREATIONS_BEFORE && !spare->busy
+         && spare->init.pid == 0
+         && (spare->maker == 0 || spare->maker == getpid ());
 }
 
 void
@@ -161,12 +215,10 @@ spare_refill (struct linux_provider *self, int privileged)
   pthread_mutex_lock (&self->lock);
   if (spare->creations < CREATIONS_BEFORE)
     spare->creations++;
-  if (spare->wanted && spare->creations == CREATIONS_BEFORE && !spare->busy && spare->init.pid == 0
-      && (spare->maker == 0 || spare->maker == getpid ())) {
-    if (spare->joinable)
-      pthread_join (spare->thread, NULL);       /* it is through */
+  if (spare_due (spare) && (spare->maker != 0 || thread_start (self) == 0)) {
     spare->privileged = privileged;
-    spare->busy = spare->joinable = thread_start (self) == 0;
+    spare->busy = 1;
+    pthread_cond_signal (&spare->wake);
   }
   pthread_mutex_unlock (&self->lock);
 }
@@ -176,8 +228,17 @@ spare_fini (struct linux_provider *self)
 {
   struct spare *spare = &self->spare;
 
-  if (spare->joinable && spare->maker == getpid ())
+  if (spare->maker == getpid ()) {
+    pthread_mutex_lock (&self->lock);
+    spare->ending = 1;
+    pthread_cond_signal (&spare->wake);
+    pthread_mutex_unlock (&self->lock);
     pthread_join (spare->thread, NULL);
-  spare->joinable = 0;
+  }
   spare_end (spare);
+  /* A copy of one that somebody waits for would wait for that one. */
+  if (spare->maker == 0 || spare->maker == getpid ()) {
+    pthread_cond_destroy (&spare->wake);
+    pthread_cond_destroy (&spare->made);
+  }
 }

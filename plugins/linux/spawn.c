@@ -251,7 +251,8 @@ child_spawn (struct making *making)
   const char *step;
   int r = 0;
 
-  if (!spare_take (making->self, &wanted, &init))
+  if (!spare_take (making->self, &wanted, making->call->deadline_ns,
+                   &init))
     r = init_start (making->self, &wanted, &init, &step);
   making->pid = init.pid;
   making->pidfd = init.pidfd;

@@ -124,7 +124,7 @@ void spare_init (struct linux_provider *self, const char *const *config);
 void spare_fini (struct linux_provider *self);
 /* 1: the process that was made ahead, which is what is wanted. */
 int spare_take (struct linux_provider *self, const struct init_wanted *wanted,
-                struct init_process *out);
+                int64_t deadline_ns, struct init_process *out);
 /* After a creation: begins to make the next, when there will be one. */
 void spare_refill (struct linux_provider *self, int privileged);
 

@@ -113,6 +113,8 @@ const char *template_folder (unsigned i);
 
 /* ---- network.c ---------------------------------------------------------- */
 
+/* Before there is a plan: of a process that waits for one it is done. */
+void network_begin (void);
 void network_make (const struct plan *plan);
 /* For the proxy outside: a listener in here, -1; to be closed once given. */
 extern int proxy_listener;

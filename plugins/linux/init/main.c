@@ -162,7 +162,6 @@ sandbox_make (struct packet *packet)
   strict_mode = (plan.body.flags & PLAN_STRICT) != 0;
   lifeline_fd = LAYER_ON (LIFELINE) ? plan.lifeline : -1;
   listener_fd = plan.listener;
-  signals_prepare ();
   setup_all (&plan);
   descriptors_settle ();
   if (listener_fd >= 0)
@@ -666,6 +665,8 @@ init_main (void)
     SYS (dup3, control_fd, i, O_CLOEXEC_);
   hello_send (control_fd, 0);
   SYS (prctl, 15 /* PR_SET_NAME */, "coffer-init", 0, 0, 0);
+  signals_prepare ();
+  network_begin ();
   if (packet_receive (control_fd, 1, &packet) != 1)
     init_exit_now (2);
   sandbox_make (&packet);       /* takes all descriptors of the plan */
