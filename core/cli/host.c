@@ -48,7 +48,7 @@ cli_call (uint64_t timeout_ms, struct output_progress *progress,
 }
 
 static void
-warn_not_applied (const json_t *applied)
+warn_not_applied (const json_t *applied, const char *provider)
 {
   const json_t *list = json_object_get (applied, "not_applied"), *item;
   coffer_autobuffer struct coffer_buffer text = { 0 };
@@ -58,7 +58,8 @@ warn_not_applied (const json_t *applied)
     coffer_buffer_printf (&text, "%s%s", i ? ", " : "",
                           json_string_value (item));
   if (text.size)
-    output_note ("warning: not applied here: %s", text.data);
+    output_note ("warning: not applied here: %s; coffer provider doctor %s"
+                 " says why", text.data, provider);
 }
 
 void
@@ -70,5 +71,5 @@ cli_warn (const struct cli *cli, const struct sandbox_record *record,
                  "as you%s, with all that you may do",
                  geteuid () == 0 ? ", and you are root" : "");
   if (!cli->json)
-    warn_not_applied (applied);
+    warn_not_applied (applied, record->provider ? record->provider : "");
 }

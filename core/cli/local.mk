@@ -13,6 +13,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/operation.h \
   %D%/output.h \
   %D%/provider.h \
+  %D%/scope.h \
   %D%/spec.h \
   %D%/call.c \
   %D%/call-streams.c \
@@ -38,6 +39,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/provider-info.c \
   %D%/run.c \
   %D%/sandbox.c \
+  %D%/scope.c \
   %D%/sandbox-exec.c \
   %D%/sandbox-files.c \
   %D%/seal.c \

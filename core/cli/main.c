@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/scope.h"
 
 /* A program started without standard descriptors would otherwise open a
  * file of its own as one of them and print into it. */
@@ -105,6 +106,7 @@ main (int argc, char **argv)
   survive_writes ();
   status = run_command (&cli, argc, argv, &err);
   if (status < 0) {
+    scope_run_again (&cli, argv, err);
     output_error (&cli, err);
     status = cli_failure_status (&cli, err);
   }

@@ -34,7 +34,7 @@ struct creation {
   struct profiled profiled;     /* what `request` is, once it was resolved */
   struct provider *provider;
   struct sandbox_record *record;
-  struct coffer_strings not_applied;
+  struct coffer_strings not_applied, demands;
   struct coffer_mount *mounts;
   const struct coffer_mount **mount_list;
   struct template_use template;
@@ -56,6 +56,7 @@ creation_fini (struct creation *creation)
   coffer_fd_close (&creation->lifeline[1]);
   coffer_fd_close (&creation->noted);
   coffer_strings_free (&creation->not_applied);
+  coffer_strings_free (&creation->demands);
   sandbox_record_free (creation->record);
   template_use_fini (&creation->template);
   profiled_fini (&creation->profiled);
@@ -355,6 +356,56 @@ template_take (struct creation *creation, struct error **err)
 }
 
 static int
+list_has (const char *const *list, const char *word)
+{
+  for (; list && *list; list++)
+    if (strcmp (*list, word) == 0)
+      return 1;
+  return 0;
+}
+
+/* A limit of the disk that the caller asks for is one of all that can be
+ * written.  With a folder of the host among that it is required to hold there,
+ * unless that is done without by name. */
+static int
+demand_quota (struct creation *creation, const struct sandbox_request *asked,
+              struct error **err)
+{
+  struct sandbox_request *request = &creation->profiled.request;
+  const char *const *word;
+  size_t i;
+
+  for (i = 0; i < asked->n_mounts && !asked->mounts[i].writable; i++)
+    ;
+  if (i == asked->n_mounts || (!asked->disk_bytes && !asked->inodes)
+      || list_has (asked->accept, "quota.hard")
+      || list_has (request->require, "quota.hard"))
+    return 0;
+  for (word = request->require; word && *word; word++)
+    coffer_strings_add (&creation->demands, *word);
+  coffer_strings_add (&creation->demands, "quota.hard");
+  if (creation->demands.failed)
+    return error_set (err, E_NO_MEMORY, 0, "the request");
+  request->require = coffer_strings_view (&creation->demands);
+  return 0;
+}
+
+/* What helps who asked for it, besides what the provider says. */
+static void
+hint_quota (const struct creation *creation, struct error **err)
+{
+  const json_t *reported
+    = err && *err ? json_object_get ((*err)->details, "reported") : NULL;
+  const char *word
+    = json_string_value (json_object_get (reported, "requirement"));
+
+  if (creation->demands.count > 0 && word
+      && strcmp (word, "quota.hard") == 0)
+    error_hint (err, "leave --disk out, or accept that it does not hold there:"
+                " --accept quota.hard");
+}
+
+static int
 creation_prepare (struct creation *creation, const struct provider_call *call,
                   struct error **err)
 {
@@ -366,6 +417,8 @@ creation_prepare (struct creation *creation, const struct provider_call *call,
       || host_entry (host, request->provider, &opened, err) < 0
       || profile_apply (host->place, opened->registry, request,
                         &creation->profiled, err) < 0)
+    return -1;
+  if (demand_quota (creation, request, err) < 0)
     return -1;
   request = creation->request = &creation->profiled.request;
   if (!request->ephemeral && !host_records (host))
@@ -404,6 +457,7 @@ sandbox_create (struct host *host, const struct sandbox_request *request,
   if (ask_provider (&creation, call, &sink, err) < 0
       || record_running (&creation, &sink, err) < 0) {
     creation_undo (&creation);
+    hint_quota (&creation, err);
     return -1;
   }
   copy = sandbox_record_copy (creation.record);

@@ -229,6 +229,28 @@ probe_cgroup (struct coffer_call *call)
                n > 0 ? narrows : NULL);
 }
 
+/* Of workspaces that last: what lies in memory is always capped. */
+static int32_t
+probe_quota (struct coffer_call *call)
+{
+  static const char how[] = "looked for /dev/loop-control and mke2fs";
+
+  if (geteuid () != 0)
+    return fact (call, "quota", "degraded", "in memory alone", "geteuid",
+                 "as root a file can be a workspace: -w FILE:rw", NULL);
+  if (access ("/dev/loop-control", R_OK | W_OK) == -1)
+    return fact (call, "quota", "degraded", "in memory alone", how,
+                 "modprobe loop; a container needs /dev/loop-control and "
+                 "/dev/loop*",
+                 NULL);
+  if (access ("/usr/sbin/mke2fs", X_OK) == -1
+      && access ("/sbin/mke2fs", X_OK) == -1)
+    return fact (call, "quota", "degraded", "in images that are there", how,
+                 "install e2fsprogs", NULL);
+  return fact (call, "quota", "ok", "in memory, and in images of a workspace",
+               how, NULL, NULL);
+}
+
 static int32_t
 probe_ids (struct linux_provider *self, struct coffer_call *call)
 {
@@ -268,6 +290,8 @@ linux_probe (struct coffer_call *call, void *data,
     code = probe_confinement (call);
   if (code == COFFER_OK)
     code = probe_cgroup (call);
+  if (code == COFFER_OK)
+    code = probe_quota (call);
   if (code == COFFER_OK)
     code = probe_ids (self, call);
   if (code == COFFER_OK)

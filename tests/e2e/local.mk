@@ -13,6 +13,7 @@ SCENARIOS += \
   %D%/files.sh \
   %D%/host.sh \
   %D%/json.sh \
+  %D%/limits.sh \
   %D%/manual.sh \
   %D%/network.sh \
   %D%/profile.sh \
