@@ -152,3 +152,12 @@ UNIT_TESTS += %D%/test-linux-quota
 %C%_test_linux_quota_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_quota_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_quota_LDADD = $(LINUX_UNIT_LIBS)
+
+# Its confinement, in which no sanitizer can work.
+UNIT_TESTS += %D%/test-linux-proxy-confined
+%C%_test_linux_proxy_confined_SOURCES = %D%/test-linux-proxy-confined.c \
+  plugins/linux/proxy/confine.c plugins/linux/target.c sdk/lib/address.c
+%C%_test_linux_proxy_confined_CPPFLAGS = $(LINUX_PROXY_CPP_FLAGS) \
+  $(CMOCKA_CFLAGS)
+%C%_test_linux_proxy_confined_CFLAGS = -std=gnu11 $(WARN)
+%C%_test_linux_proxy_confined_LDADD = $(CMOCKA_LIBS)

@@ -12,6 +12,7 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -217,7 +218,6 @@ static const int allowed[] = {
   SYS_brk, SYS_munmap, SYS_mremap, SYS_madvise, SYS_futex,
   SYS_set_robust_list, SYS_rt_sigprocmask, SYS_rt_sigreturn,
   SYS_restart_syscall, SYS_clock_nanosleep, SYS_exit, SYS_exit_group,
-  SYS_prlimit64,
 #ifdef SYS_poll
   SYS_poll,
 #endif
@@ -235,13 +235,17 @@ static const int allowed[] = {
 #endif
 };
 
-/* One argument, one mask: (argument & mask) == value is allowed. */
+/* TCP, UDP and 0, but not what goes by another name past rules for them. */
+#define PROTOCOLS (IPPROTO_TCP | IPPROTO_UDP)
+
+/* (argument & mask) == value, and none of the bits `not` of the third one: what
+ * is allowed. */
 static const struct shape {
   int call, argument;
-  uint32_t mask, value;
+  uint32_t mask, value, not;
 } shapes[] = {
-  { SYS_socket, 0, ~0u, AF_INET },
-  { SYS_socket, 0, ~0u, AF_INET6 },
+  { SYS_socket, 0, ~0u, AF_INET, ~(uint32_t) PROTOCOLS },
+  { SYS_socket, 0, ~0u, AF_INET6, ~(uint32_t) PROTOCOLS },
   { SYS_sendto, 3, MSG_FASTOPEN, 0 },
   { SYS_sendmmsg, 3, MSG_FASTOPEN, 0 },
   { SYS_sendmsg, 2, MSG_FASTOPEN, 0 },
@@ -282,10 +286,12 @@ static void
 program_shape (struct program *program, const struct shape *shape)
 {
   emit (program, JUMP (BPF_JMP | BPF_JEQ | BPF_K, (uint32_t) shape->call, 0,
-                       5));
+                       7));
   emit (program, STATEMENT (BPF_LD | BPF_W | BPF_ABS, LOW (shape->argument)));
   emit (program, STATEMENT (BPF_ALU | BPF_AND | BPF_K, shape->mask));
-  emit (program, JUMP (BPF_JMP | BPF_JEQ | BPF_K, shape->value, 0, 1));
+  emit (program, JUMP (BPF_JMP | BPF_JEQ | BPF_K, shape->value, 0, 3));
+  emit (program, STATEMENT (BPF_LD | BPF_W | BPF_ABS, LOW (2)));
+  emit (program, JUMP (BPF_JMP | BPF_JSET | BPF_K, shape->not, 1, 0));
   emit (program, STATEMENT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   emit (program, STATEMENT (BPF_LD | BPF_W | BPF_ABS,
                             offsetof (struct seccomp_data, nr)));
