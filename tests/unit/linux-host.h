@@ -14,6 +14,7 @@ struct linux_host {
   void *self;
   void *module;
   int runtime;                  /* the runtime folder */
+  const char *late;             /* in place of every late file; NULL: those */
   char runtime_path[64];
   char file_name[32];
   /* What the last call gave. */

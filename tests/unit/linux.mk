@@ -161,3 +161,11 @@ UNIT_TESTS += %D%/test-linux-proxy-confined
   $(CMOCKA_CFLAGS)
 %C%_test_linux_proxy_confined_CFLAGS = -std=gnu11 $(WARN)
 %C%_test_linux_proxy_confined_LDADD = $(CMOCKA_LIBS)
+
+UNIT_TESTS += %D%/test-linux-proxy-life
+%C%_test_linux_proxy_life_SOURCES = %D%/test-linux-proxy-life.c \
+  $(LINUX_UNIT_HOST)
+%C%_test_linux_proxy_life_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_proxy_life_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_proxy_life_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_proxy_life_LDADD = $(LINUX_UNIT_LIBS)
