@@ -50,7 +50,7 @@
   X (clock_getres, A, E, -1)                                                \
   X (clock_gettime, A, A, -1)                                               \
   X (clock_nanosleep, A, A, -1)                                             \
-  X (clock_settime, E, E, -1)                                               \
+  X (clock_settime, E, K, -1)                                                 \
   X (clone, C, C, -1)                                                       \
   X (clone3, N, N, -1)                                                      \
   X (close, A, A, -1)                                                       \
@@ -343,7 +343,7 @@
   X (setrlimit, A, E, -1)                                                   \
   X (setsid, A, E, -1)                                                      \
   X (setsockopt, A, E, -1)                                                  \
-  X (settimeofday, E, E, -1)                                                \
+  X (settimeofday, E, K, -1)                                                  \
   X (setuid, A, E, -1)                                                      \
   X (setxattr, A, E, -1)                                                    \
   X (setxattrat, A, E, 463)                                                 \
@@ -371,7 +371,7 @@
   X (syncfs, A, E, -1)                                                      \
   X (sysfs, E, K, -1)                                                       \
   X (sysinfo, A, A, -1)                                                     \
-  X (syslog, E, E, -1)                                                      \
+  X (syslog, E, K, -1)                                                        \
   X (tee, A, E, -1)                                                         \
   X (tgkill, A, E, -1)                                                      \
   X (time, A, E, -1)                                                        \
@@ -400,7 +400,7 @@
   X (utimensat, A, E, -1)                                                   \
   X (utimes, A, E, -1)                                                      \
   X (vfork, A, E, -1)                                                       \
-  X (vhangup, E, E, -1)                                                     \
+  X (vhangup, E, K, -1)                                                       \
   X (vmsplice, A, E, -1)                                                    \
   X (vserver, E, E, -1)                                                     \
   X (wait4, A, E, -1)                                                       \

@@ -2,8 +2,14 @@
 /* Who a sandbox is for the rest of the machine.
  *
  * An ordinary user's sandbox is that user.  Root's is nobody else: an id of
- * its own, from a range that neither accounts nor subordinate ids use, and
- * never the host's 0: with that, files of root would open again. */
+ * its own (id-pool.c), and never the host's 0: with that, files of root would
+ * open again.  One is all it gets: without a capability or a setuid bit nothing
+ * inside could become another.
+ *
+ * What outlives a sandbox, a folder of the host or the image of a workspace, is
+ * shown id-mapped: on the disk it belongs to its owner, whichever id the
+ * sandbox has this time, and no file is left that belongs to an id of the
+ * pool. */
 
 #include <errno.h>
 #include <fcntl.h>

@@ -372,6 +372,56 @@ try_foreign (void)
 #endif
 }
 
+/* A program of 32 bits, which is "exit (42)". */
+static void
+try_program (unsigned char machine, const char code[12])
+{
+  static const char path[] = "/tmp/foreign";
+  static const char *const argv[] = { path, NULL }, *const envp[] = { NULL };
+  char elf[96] = "\x7f" "ELF\1\1\1";
+  int status = 0, fd = open (path, O_CREAT | O_TRUNC | O_WRONLY, 0700);
+  pid_t pid;
+
+  elf[16] = 2;                  /* a program */
+  elf[18] = (char) machine;
+  elf[20] = 1;
+  memcpy (elf + 24, "\x54\x80\x04\x08\x34", 5);   /* entry, segments */
+  elf[40] = 52;
+  elf[42] = 32;
+  elf[44] = 1;
+  elf[52] = 1;                  /* loaded at 0x08048000 */
+  memcpy (elf + 60, "\0\x80\x04\x08\0\x80\x04\x08\x60\0\0\0\x60", 13);
+  elf[76] = 5;
+  elf[81] = 0x10;
+  memcpy (elf + 84, code, 12);
+  ALLOWED (write (fd, elf, sizeof elf) == (ssize_t) sizeof elf ? 0 : -1);
+  close (fd);
+  pid = fork ();
+  if (pid == 0) {
+    syscall (SYS_execve, path, argv, envp);
+    _exit (errno == ENOEXEC ? 1 : 2);
+  }
+  waitpid (pid, &status, 0);
+  unlink (path);
+  /* Not known to this kernel, or ended by its first call. */
+  if ((WIFEXITED (status) && WEXITSTATUS (status) == 1)
+      || (WIFSIGNALED (status) && WTERMSIG (status) == SIGSYS))
+    return;
+  printf ("program of machine %u: status %x\n", machine, (unsigned) status);
+  failures++;
+}
+
+static void
+try_programs (void)
+{
+#if defined __x86_64__
+  /* mov $1, %eax; mov $42, %ebx; int $0x80 */
+  try_program (3, "\xb8\1\0\0\0\xbb\x2a\0\0\0\xcd\x80");
+  /* x32: mov $0x4000003c, %eax; push $42; pop %rdi; syscall */
+  try_program (62, "\xb8\x3c\0\0\x40\x6a\x2a\x5f\x0f\x05\xf4\xf4");
+#endif
+}
+
 /* ARGUMENT: a port and the name of an abstract socket, both listened on
  * outside. */
 static void
@@ -718,6 +768,7 @@ static const struct {
   { "system", try_system, NULL },
   { "descriptors", try_descriptors, NULL },
   { "foreign", try_foreign, NULL },
+  { "programs", try_programs, NULL },
   { "strict", try_strict, NULL },
   { "calls", NULL, try_calls },
   { "network", NULL, try_network },

@@ -224,6 +224,31 @@ python_works_in_strict (void **state)
   assert_int_equal (host_kill (&host, "calls"), COFFER_OK);
 }
 
+/* Outside they run, where the kernel knows them; inside their first call is
+ * their last. */
+static void
+programs_of_32_bits_do_not_run (void **state)
+{
+  const char *build = getenv ("COFFER_BUILD");
+  char command[4096], text[256] = "";
+  FILE *outside;
+  size_t n;
+
+  (void) state;
+  snprintf (command, sizeof command,
+            "'%s/tests/unit/linux-payload' programs", build ? build : ".");
+  outside = popen (command, "re");
+  assert_non_null (outside);
+  n = fread (text, 1, sizeof text - 1, outside);
+  text[n] = '\0';
+  pclose (outside);
+  sandbox_make (0, 1);
+  payload_held ("programs", NULL);
+  assert_int_equal (host_kill (&host, "calls"), COFFER_OK);
+  if (strstr (text, "machine 3: status 2a00") == NULL)
+    skip_missing ("a kernel that runs programs of 32 bits");
+}
+
 static void
 another_filter_is_refused (void **state)
 {
@@ -260,6 +285,7 @@ main (void)
     cmocka_unit_test (native_code_in_strict_starts_nothing),
     cmocka_unit_test (a_command_that_is_not_there_is_told_so_in_strict),
     cmocka_unit_test (python_works_in_strict),
+    cmocka_unit_test (programs_of_32_bits_do_not_run),
     cmocka_unit_test (another_filter_is_refused),
   };
 

@@ -528,6 +528,90 @@ no_setuid_bit_reaches_the_host (void **state)
   assert_int_equal (system (clear), 0);
 }
 
+static void
+folder_make (char *path, struct coffer_mount *mount, const char *source)
+{
+  assert_non_null (mkdtemp (path));
+  *mount = (struct coffer_mount){ .size = sizeof *mount, .writable = 1,
+                                  .target = "/workspace" };
+  mount->source = source ? source : path;
+  mount->source_fd = open (mount->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  assert_true (mount->source_fd >= 0);
+}
+
+/* Root shows nothing that it cannot map: there files would be made that belong
+ * to an id of the pool, or to nobody. */
+static void
+what_cannot_be_mapped_is_refused_by_root (void **state)
+{
+  char path[] = "/tmp/coffer-mapped-XXXXXX";
+  struct coffer_mount mount;
+  const struct coffer_mount *mounts[] = { &mount, NULL };
+  struct coffer_sandbox_spec spec = { .size = sizeof spec, .lifeline = -1,
+                                      .mounts = mounts };
+
+  (void) state;
+  if (geteuid () != 0)
+    skip_missing ("root");
+  /* The proc file system has no id-mapped mounts. */
+  folder_make (path, &mount, "/proc/self/fdinfo");
+  assert_int_equal (host_create (&host, "unmapped", &spec),
+                    COFFER_UNAVAILABLE);
+  assert_non_null (strstr (host.error, "id-mapped"));
+  assert_non_null (strstr (host.error, "/proc/self/fdinfo"));
+  assert_int_equal (faccessat (host.runtime, "unmapped", F_OK, 0), -1);
+  close (mount.source_fd);
+  assert_int_equal (rmdir (path), 0);
+}
+
+/* Two sandboxes with two ids, one after the other: what the first one leaves
+ * in a folder is the second one's, and its owner's outside. */
+static void
+what_a_sandbox_leaves_is_the_next_ones (void **state)
+{
+  const char *make[] = { "sh", "-c", "umask 077; echo 1 > mine", NULL };
+  const char *use[] = { "sh", "-c", "stat -c '%u %g' mine; cat mine; "
+                                    "echo 2 > mine; rm mine; echo done",
+                        NULL };
+  char path[] = "/tmp/coffer-left-XXXXXX";
+  struct coffer_mount mount;
+  const struct coffer_mount *mounts[] = { &mount, NULL };
+  struct coffer_sandbox_spec spec = { .size = sizeof spec, .lifeline = -1,
+                                      .mounts = mounts };
+  struct stat st;
+  unsigned first;
+  int32_t code;
+
+  (void) state;
+  folder_make (path, &mount, NULL);
+  code = host_create (&host, "left", &spec);
+  if (code == COFFER_UNAVAILABLE && strstr (host.error, "id-mapped")) {
+    close (mount.source_fd);
+    rmdir (path);
+    skip_missing ("id-mapped mounts on the file system of /tmp");
+  }
+  assert_int_equal (code, COFFER_OK);
+  first = outside_id (host.pid, "uid_map");
+  assert_int_equal (host_run (&host, "left", make, NULL, NULL, 20000,
+                              &outcome),
+                    COFFER_OK);
+  assert_int_equal (host_kill (&host, "left"), COFFER_OK);
+  assert_int_equal (fstatat (mount.source_fd, "mine", &st, 0), 0);
+  assert_int_equal (st.st_uid, geteuid ());
+  assert_int_equal (st.st_gid, getegid ());
+  assert_int_equal (host_create (&host, "left", &spec), COFFER_OK);
+  assert_int_equal (outside_id (host.pid, "uid_map") == first,
+                    geteuid () != 0);
+  assert_int_equal (host_run (&host, "left", use, NULL, NULL, 20000,
+                              &outcome),
+                    COFFER_OK);
+  assert_string_equal (outcome.err, "");
+  assert_string_equal (outcome.out, "1000 1000\n1\ndone\n");
+  assert_int_equal (host_kill (&host, "left"), COFFER_OK);
+  close (mount.source_fd);
+  assert_int_equal (rmdir (path), 0);
+}
+
 static int
 set_up (void **state)
 {
@@ -558,6 +642,8 @@ main (void)
     cmocka_unit_test (groups_of_the_caller_are_given_up_or_reported),
     cmocka_unit_test (the_init_is_as_confined_as_its_children),
     cmocka_unit_test (no_setuid_bit_reaches_the_host),
+    cmocka_unit_test (what_cannot_be_mapped_is_refused_by_root),
+    cmocka_unit_test (what_a_sandbox_leaves_is_the_next_ones),
   };
 
   if (!host_can ()) {
