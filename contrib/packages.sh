@@ -7,7 +7,7 @@ build_packages='gcc make autoconf automake pkg-config libc6-dev linux-libc-dev
   libarchive-dev
   python3'
 test_packages='git g++ clang libclang-rt-dev llvm binutils libcmocka-dev bubblewrap procps
-  strace util-linux mandoc curl iproute2'
+  strace util-linux mandoc curl iproute2 busybox-static'
 
 # For guests of other kernels; the QEMU one boots Debian's linux-image-cloud-amd64,
 # which tests/guest/kernel.sh fetches and nobody installs.
@@ -17,6 +17,7 @@ guest_packages='qemu-system-x86 user-mode-linux e2fsprogs attr util-linux strace
 # A tool may come from another package than the one we would install.
 package_present () {
   case $1 in
+    busybox-static) command -v busybox >/dev/null 2>&1 && return 0 ;;
     pkg-config|gcc|make|autoconf|automake|python3|git|clang|g++)
       command -v "$1" >/dev/null 2>&1 && return 0 ;;
     libclang-rt-dev)

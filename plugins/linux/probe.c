@@ -113,29 +113,47 @@ trial_run (struct trial *trial)
   return 0;
 }
 
+/* Why they cannot be made, and what changes it.  The settings that hold only
+ * for ordinary users are no reason for root. */
 static const char *
-userns_remedy (int error)
+userns_remedy (int error, const char **cause)
 {
-  if (sysctl_read ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
-        == 1)
-    return "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0";
-  if (sysctl_read ("/proc/sys/kernel/unprivileged_userns_clone") == 0)
+  const int root = geteuid () == 0;
+
+  *cause = NULL;
+  if (sysctl_read ("/proc/sys/user/max_user_namespaces") == 0) {
+    *cause = "user.max_user_namespaces is 0";
+    return "sudo sysctl user.max_user_namespaces=15000";
+  }
+  if (error == ENOSPC) {
+    *cause = "as many as user.max_user_namespaces allows";
+    return "sudo sysctl user.max_user_namespaces=15000";
+  }
+  if (!root
+      && sysctl_read ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+           == 1) {
+    *cause = "AppArmor keeps them from programs without a profile";
+    return "sudo sh contrib/apparmor/install /PATH/OF/coffer, or sudo sysctl "
+           "kernel.apparmor_restrict_unprivileged_userns=0";
+  }
+  if (!root
+      && sysctl_read ("/proc/sys/kernel/unprivileged_userns_clone") == 0) {
+    *cause = "kernel.unprivileged_userns_clone is 0";
     return "sudo sysctl kernel.unprivileged_userns_clone=1";
-  if (sysctl_read ("/proc/sys/user/max_user_namespaces") == 0)
-    return "sudo sysctl user.max_user_namespaces=15000";
-  if (error == ENOSPC)
-    return "sudo sysctl user.max_user_namespaces=15000";
+  }
   if (error == EINVAL || error == ENOSYS)
     return "a kernel with all of CONFIG_*_NS";
   return "in a container: --security-opt seccomp=unconfined and "
-         "apparmor=unconfined, or another provider";
+         "apparmor=unconfined; a chroot: entered by systemd-nspawn; or another "
+         "provider";
 }
 
 static int32_t
 probe_namespaces (struct coffer_call *call)
 {
   struct trial trial = { -1, -1 };
-  char value[128];
+  const char *cause, *remedy;
+  char value[160];
   int32_t code;
   int error = 0;
 
@@ -144,9 +162,11 @@ probe_namespaces (struct coffer_call *call)
   else
     error = trial.mount_errno;
   if (error != 0) {
-    snprintf (value, sizeof value, "cannot be made: %s", strerror (error));
+    remedy = userns_remedy (error, &cause);
+    snprintf (value, sizeof value, "cannot be made: %s%s%s", strerror (error),
+              cause ? ": " : "", cause ? cause : "");
     return fact (call, "userns", "failed", value, "made one and mounted in it",
-                 userns_remedy (error), everything);
+                 remedy, everything);
   }
   code = fact (call, "userns", "ok", "all seven namespaces can be made",
                "made one and mounted in it", NULL, NULL);
@@ -155,10 +175,13 @@ probe_namespaces (struct coffer_call *call)
   if (trial.proc_errno == 0)
     return fact (call, "proc", "ok", "a new one can be mounted",
                  "mounted one", NULL, NULL);
-  snprintf (value, sizeof value, "a new one cannot be mounted: %s",
-            strerror (trial.proc_errno));
+  snprintf (value, sizeof value, "a new one cannot be mounted: %s%s",
+            strerror (trial.proc_errno),
+            trial.proc_errno == EPERM
+              ? ": something lies over parts of /proc here" : "");
   return fact (call, "proc", "failed", value, "tried to mount one",
-               "in a container: --security-opt systempaths=unconfined",
+               "in a container: --security-opt systempaths=unconfined; "
+               "Kubernetes: procMount: Unmasked",
                everything);
 }
 
@@ -263,6 +286,18 @@ probe_ids (struct linux_provider *self, struct coffer_call *call)
   return fact (call, "ids", "ok", value, "/proc/self/uid_map", NULL, NULL);
 }
 
+/* An ordinary user has one uid for all, and nothing to change that. */
+static int32_t
+probe_privileges (struct coffer_call *call)
+{
+  if (geteuid () == 0)
+    return fact (call, "privileges", "ok", "each sandbox has ids of its own",
+                 "geteuid", NULL, NULL);
+  return fact (call, "privileges", "degraded",
+               "an ordinary user: sandboxes share the caller's uid outside",
+               "geteuid", "as root each sandbox has ids of its own", NULL);
+}
+
 static int32_t
 probe_runtime (struct linux_provider *self, struct coffer_call *call)
 {
@@ -294,6 +329,8 @@ linux_probe (struct coffer_call *call, void *data,
     code = probe_quota (call);
   if (code == COFFER_OK)
     code = probe_ids (self, call);
+  if (code == COFFER_OK)
+    code = probe_privileges (call);
   if (code == COFFER_OK)
     code = probe_runtime (self, call);
   return code;

@@ -3,12 +3,14 @@ check_PROGRAMS += %D%/reaper
 %C%_reaper_SOURCES = %D%/reaper.c
 %C%_reaper_CFLAGS = $(HOST_CC_FLAGS)
 %C%_reaper_LDFLAGS = $(HOST_LINK_FLAGS)
-EXTRA_DIST += %D%/lib.sh %D%/network.py %D%/type.py %D%/stranger/notes.c
+EXTRA_DIST += %D%/lib.sh %D%/deny.py %D%/network.py %D%/type.py
+EXTRA_DIST += %D%/stranger/notes.c
 SCENARIOS += \
   %D%/call.sh \
   %D%/choice.sh \
   %D%/contract.sh \
   %D%/descriptors.sh \
+  %D%/doctor.sh \
   %D%/faults.sh \
   %D%/files.sh \
   %D%/host.sh \

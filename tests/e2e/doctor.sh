@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+# provider doctor linux names what a machine lacks and what helps: each lack is
+# made here for real, in namespaces or by a filter of system calls.
+. "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
+roles both
+needs python3 unshare
+needs_sandbox
+
+doctor () { coffer provider doctor linux --json "$@"; }
+fact () { # NAME KEY
+  json "$out" '[f.get ("'"$2"'") for f in d["facts"] if f["name"] == "'"$1"'"][0]'
+}
+lacks () { # what fact state value remedy COMMAND…
+  what=$1 name=$2 state=$3 value=$4 remedy=$5; shift 5
+  run "$@"
+  want=0; [ "$state" != failed ] || want=1
+  is "$what: exit status" "$status" "$want"
+  is "$what: the fact" "$(fact "$name" state)" "$state"
+  like "$what: what was found" "$(fact "$name" value)" "$value"
+  like "$what: what helps" "$(fact "$name" remedy)" "$remedy"
+}
+deny () { python3 "$COFFER_SOURCE/tests/e2e/deny.py" "$@"; }
+program=$COFFER_BUILD/coffer
+
+run doctor
+is "well: exit status" "$status $(json "$out" 'd["ok"]')" "0 True"
+is "well: nothing has failed" "$(json "$out" '[f["name"] for f in d["facts"] if f["state"] == "failed"]')" "[]"
+is "every fact says how it was read" "$(json "$out" 'all (f.get ("how") for f in d["facts"])')" True
+is "every lack has a remedy" \
+  "$(json "$out" '[f["name"] for f in d["facts"] if f["state"] != "ok" and not f.get ("remedy")]')" "[]"
+run coffer provider doctor linux
+like "for people: a table" "$(cat "$out")" '^userns +ok .*'
+
+# In a user namespace of ours the switch is ours to turn.
+run unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces'
+if [ "$status" -eq 0 ] && [ "$(id -u)" -eq 0 ]; then
+  lacks "user namespaces switched off" userns failed "user.max_user_namespaces is 0" \
+    "sysctl user.max_user_namespaces=" \
+    unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"' - \
+    "$program" provider doctor linux --json
+  is "what is gone with them is named" "$(json "$out" '"exec" in [f for f in d["facts"] if f["name"] == "userns"][0]["narrows"]')" True
+  run unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"' - "$program" run -- true
+  like "and a run says whom to ask" "$status $(cat "$err")" "^125 coffer: E2005: .*|provider doctor linux"
+
+  for masked in /proc/bus /proc/irq /proc/fs; do [ ! -d $masked ] || break; done
+  lacks "/proc is masked, as in a container" proc failed "lies over parts of /proc" \
+    "systempaths=unconfined" \
+    unshare -m sh -c 'mount -t tmpfs none "$1" && shift && exec "$@"' - $masked \
+    "$program" provider doctor linux --json
+  mkdir "$T/root"
+  lacks "a chroot" userns failed "cannot be made" "chroot: entered by systemd-nspawn" \
+    unshare -m sh -c 'mount --rbind / "$1" && exec chroot "$@"' - "$T/root" \
+    "$program" provider doctor linux --json
+  lacks "no loop devices" quota degraded "in memory alone" "modprobe loop" \
+    unshare -m sh -c 'mkdir "$1" && mount --move /dev "$1" && mount -t tmpfs none /dev \
+      && for d in null zero full random urandom tty pts; do
+        [ -d "$1/$d" ] && mkdir /dev/$d || : >/dev/$d
+        mount --rbind "$1/$d" /dev/$d; done
+      shift && exec "$@"' - "$T/devices" "$program" provider doctor linux --json
+fi
+lacks "a container's filter" userns failed "Operation not permitted" "seccomp=unconfined" \
+  deny clone:EPERM:0x10000000 unshare:EPERM:0x10000000 -- "$program" provider doctor linux --json
+lacks "no Landlock" landlock absent "not implemented" "lsm= list" \
+  deny landlock_create_ruleset:ENOSYS -- "$program" provider doctor linux --json
+is "which alone is no failure" "$(json "$out" 'd["ok"]')" True
+lacks "an old kernel" mounts failed "mount_setattr is not there" "5.12" \
+  deny mount_setattr:ENOSYS -- "$program" provider doctor linux --json
+
+# What is not there is refused where it is required, and only there.
+mkdir -p "$COFFER_HOME/config/profiles"
+chmod 755 "$COFFER_HOME/config" "$COFFER_HOME/config/profiles"
+printf 'profile: 1\nname: held\nsummary: s\nrequire: [landlock]\n' >"$COFFER_HOME/config/profiles/held.yaml"
+run deny landlock_create_ruleset:ENOSYS -- "$program" run --profile held -- true
+like "a profile that requires Landlock is refused without" "$status $(cat "$err")" "^125 coffer: E2005: .*landlock"
+run deny landlock_create_ruleset:ENOSYS -- "$program" run --json -- true
+is "another run goes on, and reports it" \
+  "$(json "$out" 'd["status"], [f["state"] for f in d["applied"]["facts"] if f["name"] == "landlock"]')" "(0, ['absent'])"
+
+if [ "$(id -u)" -ne 0 ]; then
+  run doctor
+  is "an ordinary user: said" "$(fact privileges state) $(fact quota state)" "degraded degraded"
+  if [ "$(fact cgroup state)" != ok ]; then
+    like "no control group: what helps" "$(fact cgroup remedy)" "systemd-run --user --scope|control group"
+    is "and what is gone" "$(json "$out" '"limit.memory" in [f for f in d["facts"] if f["name"] == "cgroup"][0]["narrows"]')" True
+  fi
+fi
+
+finish
