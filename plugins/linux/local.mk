@@ -79,6 +79,7 @@ CLEANFILES += %D%/init/filter.h
   %D%/init/main.c \
   %D%/init/network.c \
   %D%/init/pause.c \
+  %D%/init/proc.c \
   %D%/init/process.c \
   %D%/init/request.c \
   %D%/init/setup.c \

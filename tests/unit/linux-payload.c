@@ -744,6 +744,10 @@ try_strict (void)
   REFUSED (EPERM, ioctl (0, TIOCSTI, "x"));
   REFUSED (EPERM, syscall (SYS_ioctl, 0, TIOCGWINSZ | high, pair));
   REFUSED (EPERM, open ("/tmp/set", O_CREAT | O_RDWR, 04755));
+  REFUSED (ENOENT, open ("/proc/sys/kernel/core_pattern", O_RDONLY));
+  REFUSED (ENOENT, open ("/proc/meminfo", O_RDONLY));
+  REFUSED (ENOENT, open ("/proc/keys", O_RDONLY));
+  ALLOWED (open ("/proc/self/status", O_RDONLY));
   fd = open ("/tmp/plain", O_CREAT | O_RDWR, 0600);
   ALLOWED (fd);
   ALLOWED (write (fd, "x", 1));

@@ -2,7 +2,8 @@
 /* The first process of a sandbox: what its files share.
  *
  * main.c    the start, the event loop, requests
- * setup.c   mounts, /etc, /dev, /proc, pivot
+ * setup.c   mounts, /etc, /dev, pivot
+ * proc.c    /proc
  * network.c the loopback, and where a proxy is reached
  * confine.c capabilities, and reading all of it back
  * landlock.c, filter.c, limits.c   what their names say
@@ -92,13 +93,20 @@ long must (const char *step, long ret);
 void setup_all (const struct plan *plan);
 extern int host_pts;            /* folder, -1: none */
 
-/* Its parts, for template.c: the root that is being made, and mounts. */
+/* Its parts, for proc.c and template.c: the root that is being made, and mounts. */
 int setup_root (void);
 void attributes_set (const char *step, int mount, uint64_t flags,
                      int recursive);
 void mount_attach (const char *step, int mount, int dir, const char *name);
 int tree_clone (int dir, const char *path, unsigned flags);
+/* Options are pairs of key and value (NULL: a flag), ended by NULL. */
+int filesystem_new (const char *step, const char *type,
+                    const char *const *options, uint64_t flags);
 int source_find (const char *source, int pinned);
+
+/* ---- proc.c ------------------------------------------------------------- */
+
+void proc_make (void);
 
 /* ---- template.c --------------------------------------------------------- */
 

@@ -98,7 +98,7 @@ mount_attach (const char *step, int mount, int dir, const char *name)
 
 /* A new file system; options are pairs of key and value (value NULL: a flag),
  * ended by NULL. */
-static int
+int
 filesystem_new (const char *step, const char *type, const char *const *options,
                 uint64_t flags)
 {
@@ -272,93 +272,6 @@ devices_make (void)
   link_make ("/proc/self/fd/0", "dev/stdin");
   link_make ("/proc/self/fd/1", "dev/stdout");
   link_make ("/proc/self/fd/2", "dev/stderr");
-}
-
-/* Looked for first: a detached mount that finds no place makes the kernel wait
- * for all its processors when it is closed.  What belongs to root and lets
- * nobody else in needs no cover: the sandbox's ids are never root's, whatever
- * groups the caller has.  A mount more is made and taken down in each run. */
-static void
-proc_cover (const char *path, int from, const char *source)
-{
-  struct statx_ st;
-  long r = SYS (statx, root, path, 0, 0x7ff, &st);
-  int tree;
-
-  if (r == -ENOENT_)
-    return;                     /* this kernel has no such file */
-  must (path, r);
-  if (st.uid != (uint32_t) SYS (getuid) && (st.mode & 0077) == 0)
-    return;
-  tree = (int) must (path, tree_clone (from, source, 0));
-  mount_attach (path, tree, root, path);
-  fd_close (tree);
-}
-
-static void
-count_limit (const char *step, const char *path, const char *limit)
-{
-  int fd = (int) must (step, SYS (openat, root, path,
-                                  O_WRONLY_ | O_CLOEXEC_));
-
-  must (step, SYS (write, fd, limit, strlen (limit)));
-  fd_close (fd);
-}
-
-/* No nested user namespaces: besides the filter, the kernel's own limit.  What
- * is counted for the user outside as well is not all used up in here. */
-static void
-counts_limit (void)
-{
-  static const char inotify[] = "proc/sys/user/max_inotify_instances";
-
-  count_limit ("userns limit", "proc/sys/user/max_user_namespaces", "0\n");
-  if (SYS (faccessat, root, inotify, 0) != -ENOENT_)
-    count_limit ("inotify limit", inotify, "64\n");
-}
-
-static void
-proc_make (void)
-{
-  static const char *const none[] = { NULL };
-  /* All else belongs to root and can be written by nobody else. */
-  static const char *const read_only[] = { "proc/sys", "proc/pressure" };
-  static const char *const files[]
-    = { "proc/kcore", "proc/keys", "proc/key-users", "proc/timer_list",
-        "proc/latency_stats", "proc/sched_debug", "proc/kallsyms",
-        "proc/kmsg" };
-  static const char *const folders[]
-    = { "proc/acpi", "proc/scsi", "proc/asound" };
-  int mount, tree;
-  size_t i;
-
-  if (LAYER_ON (PID))
-    mount = filesystem_new ("proc: mount", "proc", none,
-                            ATTR_NOSUID_ | ATTR_NODEV_ | ATTR_NOEXEC_);
-  else
-    mount = (int) must ("proc: mount", tree_clone (AT_FDCWD_, "/proc", 0));
-  mount_attach ("proc: attach", mount, root, "proc");
-  fd_close (mount);
-  if (LAYER_ON (USERNS) && LAYER_ON (USER))
-    counts_limit ();
-  if (!LAYER_ON (MASKS))
-    return;
-  for (i = 0; i < sizeof read_only / sizeof read_only[0]; i++) {
-    tree = tree_clone (root, read_only[i], 0);
-    if (tree == -ENOENT_)
-      continue;
-    must (read_only[i], tree);
-    attributes_set (read_only[i], tree, ATTR_RDONLY_, 0);
-    mount_attach (read_only[i], tree, root, read_only[i]);
-    fd_close (tree);
-  }
-  for (i = 0; i < sizeof files / sizeof files[0]; i++)
-    proc_cover (files[i], root, "dev/null");
-  /* An empty folder that can no longer be filled: its name is gone. */
-  dir_make (".nothing", 0555);
-  for (i = 0; i < sizeof folders / sizeof folders[0]; i++)
-    proc_cover (folders[i], root, ".nothing");
-  must ("proc: cover", SYS (unlinkat, root, ".nothing", 0x200));
 }
 
 /* ---- /etc --------------------------------------------------------------- */
