@@ -10,7 +10,7 @@ _coffer ()
     if [[ $skip ]]; then skip=; continue; fi
     case $word in
       --) COMPREPLY=($(compgen -f -c -- "$cur")); return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--output|--dir) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--output|--dir) skip=1 ;;
       -*) ;;
       *) case $path in
            ''|sandbox|template|profile|provider) path=${path:+$path }$word ;;
@@ -27,7 +27,7 @@ _coffer ()
   if [[ $cur != -* ]]; then
     case $path in
       '') COMPREPLY=($(compgen -W 'run sandbox template profile provider seal call contract explain version help' -- "$cur")); return ;;
-      sandbox) COMPREPLY=($(compgen -W 'create connect list info extend kill prune exec shell upload download ls' -- "$cur")); return ;;
+      sandbox) COMPREPLY=($(compgen -W 'create connect list info extend kill prune exec attach shell upload download ls pause resume metrics ps signal port' -- "$cur")); return ;;
       template) COMPREPLY=($(compgen -W 'add list remove' -- "$cur")); return ;;
       profile) COMPREPLY=($(compgen -W 'list show' -- "$cur")); return ;;
       provider) COMPREPLY=($(compgen -W 'list info doctor verify' -- "$cur")); return ;;
@@ -51,10 +51,17 @@ _coffer ()
     'sandbox kill') COMPREPLY=($(compgen -W "--all $common" -- "$cur")) ;;
     'sandbox prune') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'sandbox exec') COMPREPLY=($(compgen -W "--command -c --background -d --env -e --env-file --workdir --user --timeout --interactive -i --tty -t $common" -- "$cur")) ;;
+    'sandbox attach') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'sandbox shell') COMPREPLY=($(compgen -W "--env -e --env-file --workdir --user $common" -- "$cur")) ;;
     'sandbox upload') COMPREPLY=($(compgen -W "--mode --parents -p --timeout $common" -- "$cur")) ;;
     'sandbox download') COMPREPLY=($(compgen -W "--timeout $common" -- "$cur")) ;;
     'sandbox ls') COMPREPLY=($(compgen -W "--depth --timeout $common" -- "$cur")) ;;
+    'sandbox pause') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'sandbox resume') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'sandbox metrics') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'sandbox ps') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'sandbox signal') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'sandbox port') COMPREPLY=($(compgen -W "--listen --stdio $common" -- "$cur")) ;;
     'template add') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'template list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'template remove') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;

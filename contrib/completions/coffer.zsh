@@ -9,7 +9,7 @@ _coffer () {
     if [[ -n $skip ]]; then skip=; continue; fi
     case $word in
       --) _normal; return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--output|--dir) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--output|--dir) skip=1 ;;
       -*) ;;
       *) case $path in
            ''|sandbox|template|profile|provider) path=${path:+$path }$word ;;
@@ -29,7 +29,7 @@ _coffer () {
   )
   case $path in
     '') own=('1:command:(run sandbox template profile provider seal call contract explain version help)') ;;
-    sandbox) own=('1:group:(sandbox)' '2:command:(create connect list info extend kill prune exec shell upload download ls)') ;;
+    sandbox) own=('1:group:(sandbox)' '2:command:(create connect list info extend kill prune exec attach shell upload download ls pause resume metrics ps signal port)') ;;
     template) own=('1:group:(template)' '2:command:(add list remove)') ;;
     profile) own=('1:group:(profile)' '2:command:(list show)') ;;
     provider) own=('1:group:(provider)' '2:command:(list info doctor verify)') ;;
@@ -112,6 +112,8 @@ _coffer () {
       '--tty[run the command on a terminal]'
       '-t[run the command on a terminal]'
       '*:argument:_files') ;;
+    'sandbox attach') own=(
+      '*:argument:_files') ;;
     'sandbox shell') own=(
       '*--env[set a variable; NAME alone takes its value here]:NAME[=VALUE]: '
       '*-e[set a variable; NAME alone takes its value here]:NAME[=VALUE]: '
@@ -131,6 +133,20 @@ _coffer () {
     'sandbox ls') own=(
       '--depth[levels of folders to go down; 1 unless said]:NUMBER: '
       '--timeout[give up after TIME; 1h unless said]:TIME: '
+      '*:argument:_files') ;;
+    'sandbox pause') own=(
+      '*:argument:_files') ;;
+    'sandbox resume') own=(
+      '*:argument:_files') ;;
+    'sandbox metrics') own=(
+      '*:argument:_files') ;;
+    'sandbox ps') own=(
+      '*:argument:_files') ;;
+    'sandbox signal') own=(
+      '*:argument:_files') ;;
+    'sandbox port') own=(
+      '--listen[PORT, ADDRESS PORT or the path of a socket]:WHERE: '
+      '--stdio[one connection, over standard input and output]'
       '*:argument:_files') ;;
     'template add') own=(
       '*:argument:_files') ;;

@@ -10,6 +10,8 @@ const struct cli_table cli_tables[] = {
   { sandbox_commands },
   { sandbox_exec_commands },
   { sandbox_file_commands },
+  { sandbox_life_commands },
+  { sandbox_port_commands },
   { template_commands },
   { profile_commands },
   { provider_commands },

@@ -10,6 +10,8 @@ extern const struct cli_command run_commands[];
 extern const struct cli_command sandbox_commands[];
 extern const struct cli_command sandbox_exec_commands[];
 extern const struct cli_command sandbox_file_commands[];
+extern const struct cli_command sandbox_life_commands[];
+extern const struct cli_command sandbox_port_commands[];
 extern const struct cli_command call_commands[];
 extern const struct cli_command contract_commands[];
 extern const struct cli_command explain_commands[];

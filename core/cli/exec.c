@@ -100,7 +100,7 @@ end_hint (const struct run *run, int status)
   auto_free char *outside = NULL;
   char *hint;
 
-  if (status == 0 || result->timed_out)
+  if (status == 0 || result->timed_out || run->command->attach)
     return NULL;
   /* With --workdir it may have been the folder that is not there. */
   if (result->failure && result->failure_errno == ENOENT
@@ -174,7 +174,9 @@ say_end (const struct run *run, int status)
   auto_free char *after = NULL, *hint = NULL;
 
   if (result->failure)
-    output_note ("E%d: %s: %s%s%s%s", E_EXEC_START, run->command->argv[0],
+    output_note ("E%d: %s: %s%s%s%s", E_EXEC_START,
+                 run->command->attach ? run->command->attach
+                                      : run->command->argv[0],
                  result->failure, workdir ? " (in --workdir " : "",
                  workdir ? workdir : "", workdir ? ")" : "");
   if (result->timed_out) {
@@ -255,8 +257,11 @@ run_it (struct run *run, struct host *host, struct error **err)
 
   if (cancel < 0)
     return -1;
-  if (sandbox_exec (host, run->command->sandbox, &run->request,
-                    &run->streams, cancel, &run->result, err) < 0)
+  if (run->command->attach
+        ? sandbox_attach (host, run->command->sandbox, run->command->attach,
+                          &run->streams, cancel, &run->result, err) < 0
+        : sandbox_exec (host, run->command->sandbox, &run->request,
+                        &run->streams, cancel, &run->result, err) < 0)
     return -1;
   status = run->command->background ? 0 : exec_exit_status (&run->result);
   if (run->cli->json)

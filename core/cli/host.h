@@ -28,6 +28,7 @@ struct cli_exec {
   const char *const *argv, *const *env;
   const char *workdir, *user;
   int background;
+  const char *attach;           /* instead of argv: one that was started */
   int terminal;                 /* as with -t, whatever the options say */
   /* For hints: what is shown inside; NULL: nothing of the caller's is. */
   const struct sandbox_request *shown;

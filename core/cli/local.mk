@@ -42,6 +42,8 @@ core_cli_libcli_a_SOURCES = \
   %D%/scope.c \
   %D%/sandbox-exec.c \
   %D%/sandbox-files.c \
+  %D%/sandbox-life.c \
+  %D%/sandbox-port.c \
   %D%/seal.c \
   %D%/spec.c \
   %D%/table.c \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `coffer sandbox exec` and `shell`. */
+/* `coffer sandbox exec`, `attach` and `shell`. */
 
 #include <config.h>
 
@@ -64,6 +64,20 @@ shell_run (struct cli *cli, struct error **err)
   return run_in (cli, &command, err);
 }
 
+/* What it has written so far, what it still writes, and how it ends. */
+static int
+attach_run (struct cli *cli, struct error **err)
+{
+  static const char *const nothing[] = { "", NULL };
+  struct cli_exec command = { .argv = nothing, .sandbox = cli->args[0],
+                              .attach = cli->args[1] };
+  struct host *host;
+
+  if (cli_host (cli, 0, &host, err) < 0)
+    return -1;
+  return cli_exec_run (cli, host, &command, err);
+}
+
 static const struct cli_option exec_options[] = {
   { "command", 'c', "STRING", 0, "a string for /bin/sh -c, in place of ARGV" },
   { "background", 'd', NULL, 0, "print the command's id and do not wait" },
@@ -78,6 +92,9 @@ const struct cli_command sandbox_exec_commands[] = {
   { "sandbox exec", "ID -- ARGV… | ID -c STRING",
     "run a command in a sandbox", exec_options, 1, -1, 1, COMMAND_RUNS,
     exec_run },
+  { "sandbox attach", "ID COMMAND",
+    "show what a command in the background writes", NULL, 2, 2,
+    -1, COMMAND_RUNS, attach_run },
   { "sandbox shell", "ID", "open a shell on a terminal in a sandbox",
     shell_options, 1, 1, -1, COMMAND_RUNS, shell_run },
   { NULL }

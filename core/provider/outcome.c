@@ -131,6 +131,8 @@ public_number (int32_t code, const struct contract_op *op,
   case COFFER_CANCELLED:
     return E_EXEC_CANCELLED;
   case COFFER_UNAVAILABLE:
+    if (op->id == COFFER_OP_port_dial)
+      return E_CONNECT_FAILED;
     return creates && manifest->isolation_kind
            && strcmp (manifest->isolation_kind, "namespaces") == 0
            ? E_ISOLATION_UNAVAILABLE : E_PROVIDER_FAILED;

@@ -379,6 +379,27 @@ exec_wait_here (struct exec_run *run)
   exec_end (run);
 }
 
+int
+exec_end_wait (struct provider *provider, const char *id, const char *exec,
+               int cancel_fd, struct exec_result *result, struct error **err)
+{
+  struct exec_run run = { .result = result };
+  struct provider_call call = {
+    .deadline_ns = deadline_in ((int64_t) REQUEST_TTL_MAX_MS),
+    .cancel_fd = cancel_fd,
+    .sink = { .record = sink_exit, .data = &run }
+  };
+
+  if (INVOKE (provider, &call, err, exec_wait, .sandbox = id, .exec = exec)
+      < 0)
+    return -1;
+  if (!result->limits_hit)
+    return error_set (err, E_PROVIDER_FAILED, 0,
+                      "exec_wait did not report the command's end");
+  result->exec = strdup (exec);
+  return result->exec ? 0 : error_set (err, E_NO_MEMORY, 0, "a name");
+}
+
 /* Most commands are through before a thread is made, and a thread costs as
  * much as starting them.  Only where giving up ends the sandbox: elsewhere a
  * command goes on being waited for after it was sent a signal. */

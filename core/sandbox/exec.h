@@ -46,6 +46,11 @@ void exec_wait_here (struct exec_run *run);
  * the host itself failed; what the provider said is in run->wait or waited. */
 int exec_relay (struct exec_run *run, struct error **err);
 
+/* How a command ended, that was started before. */
+int exec_end_wait (struct provider *provider, const char *id,
+                   const char *exec, int cancel_fd,
+                   struct exec_result *result, struct error **err);
+
 /* Ends the command, harder with each call: the ephemeral sandbox at once, in
  * another one the signal that was caught, then SIGKILL, then letting go. */
 void exec_end (struct exec_run *run);

@@ -4,17 +4,21 @@ noinst_LIBRARIES += %D%/libsandbox.a
 %C%_libsandbox_a_SOURCES = \
   %D%/claims.c \
   %D%/async.c %D%/async.h \
+  %D%/attach.c \
   %D%/create.c \
   %D%/exec.c %D%/exec-relay.c %D%/exec.h \
   %D%/download.c \
+  %D%/forward.c \
   %D%/host.c %D%/host.h \
   %D%/ids.c \
   %D%/info.c %D%/info.h \
   %D%/lifecycle.c \
   %D%/owner.c %D%/owner.h \
+  %D%/ports.c \
   %D%/profile.c %D%/profile.h \
   %D%/records.c %D%/records-open.c %D%/records.h %D%/records-private.h \
   %D%/relay.c %D%/relay.h \
+  %D%/rest.c \
   %D%/request.c %D%/request.h \
   %D%/sandbox.h \
   %D%/runs.c %D%/runs.h \

@@ -125,6 +125,18 @@ int sandbox_kill (struct host *host, const char *provider, const char *id,
 int sandbox_extend (struct host *host, const char *id, uint64_t ttl_ms,
                     const struct provider_call *call, json_t **out,
                     struct error **err);
+/* Stops all that runs in it, while its time to live goes on; and lets it go on.
+ * *out: as sandbox_info gives. */
+int sandbox_pause (struct host *host, const char *id,
+                   const struct provider_call *call, json_t **out,
+                   struct error **err);
+int sandbox_resume (struct host *host, const char *id,
+                    const struct provider_call *call, json_t **out,
+                    struct error **err);
+/* {name: number}: what the provider has measured, and nothing else. */
+int sandbox_metrics (struct host *host, const char *id,
+                     const struct provider_call *call, json_t **out,
+                     struct error **err);
 /* Kills what has expired, drops rows of what is gone, tries again what could
  * not be cleaned before: {"killed": [id], "dropped": [id], "kept": [{"id",
  * "reason"}]}. */
@@ -188,6 +200,49 @@ int sandbox_exec (struct host *host, const char *id,
                   const struct exec_request *request,
                   const struct exec_streams *streams, int cancel_fd,
                   struct exec_result *result, struct error **err);
+
+/* [{"exec", "state", "started_ns", "background"}] of what is known still. */
+int sandbox_exec_list (struct host *host, const char *id,
+                       const struct provider_call *call, json_t **out,
+                       struct error **err);
+/* Gives on what is kept of a command in the background, then what comes, and
+ * waits for its end.  cancel_fd readable: E_EXEC_CANCELLED, and the command
+ * runs on. */
+int sandbox_attach (struct host *host, const char *id, const char *exec,
+                    const struct exec_streams *streams, int cancel_fd,
+                    struct exec_result *result, struct error **err);
+/* To the command's process group. */
+int sandbox_exec_signal (struct host *host, const char *id, const char *exec,
+                         int number, const struct provider_call *call,
+                         struct error **err);
+
+/* ---- ports -------------------------------------------------------------- */
+
+/* *address: where a port of it is reached from here, or NULL: only by
+ * dialling. */
+int sandbox_port (struct host *host, const char *id, uint32_t port,
+                  const struct provider_call *call, char **address,
+                  struct error **err);
+/* A connected descriptor, the caller's. */
+int sandbox_dial (struct host *host, const char *id, uint32_t port,
+                  const struct provider_call *call, int *out,
+                  struct error **err);
+
+struct port_forward {
+  const char *sandbox;
+  uint32_t port;
+  int listener;                 /* accepts here; -1: `in` and `out` are one
+                                 * connection */
+  int in, out;
+  int cancel_fd;                /* readable: over, which is success */
+  /* A connection that could not be made; NULL: nobody is told. */
+  void (*failed) (void *data, const struct error *error);
+  void *data;
+};
+/* Every connection to the listener is one to the port, until cancelled or the
+ * sandbox is gone. */
+int sandbox_forward (struct host *host, const struct port_forward *forward,
+                     struct error **err);
 
 /* ---- files -------------------------------------------------------------- */
 

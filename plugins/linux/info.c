@@ -92,22 +92,6 @@ folder_look (struct linux_provider *self, const char *id)
                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-int32_t
-linux_sandbox_info (struct coffer_call *call, void *data, const char *sandbox,
-                    const struct coffer_sandbox_info_opts *opts)
-{
-  struct linux_provider *self = data;
-  coffer_autoclose int folder = -1;
-  auto_link struct link link;
-  int32_t code = sandbox_reach (self, call, sandbox, &link);
-
-  (void) opts;
-  if (code != COFFER_OK)
-    return code;
-  folder = folder_look (self, sandbox);
-  return sandbox_emit_info (call, &link, sandbox, folder);
-}
-
 /* One folder: a sandbox that answers is emitted, a leftover is removed, and
  * one that somebody is just making is left alone. */
 static int32_t
@@ -137,6 +121,26 @@ folder_visit (struct linux_provider *self, struct coffer_call *call,
     sandbox_forget (self, id);
   }
   return COFFER_OK;
+}
+
+int32_t
+linux_sandbox_info (struct coffer_call *call, void *data, const char *sandbox,
+                    const struct coffer_sandbox_info_opts *opts)
+{
+  struct linux_provider *self = data;
+  coffer_autoclose int folder = -1;
+  auto_link struct link link;
+  int32_t code = sandbox_reach (self, call, sandbox, &link);
+
+  (void) opts;
+  /* One that has ended by itself: whoever hears of it first clears it away. */
+  if (code == COFFER_NOT_FOUND && self->runtime >= 0
+      && sandbox_id_valid (sandbox))
+    folder_visit (self, call, sandbox, 0);
+  if (code != COFFER_OK)
+    return code;
+  folder = folder_look (self, sandbox);
+  return sandbox_emit_info (call, &link, sandbox, folder);
 }
 
 int32_t

@@ -18,6 +18,8 @@ SCENARIOS += \
   %D%/limits.sh \
   %D%/manual.sh \
   %D%/network.sh \
+  %D%/life.sh \
+  %D%/ports.sh \
   %D%/profile.sh \
   %D%/provider.sh \
   %D%/refusals.sh \

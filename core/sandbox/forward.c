@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections here that are connections to a port of a sandbox.
+ *
+ * One loop moves the bytes of all of them, each direction with a buffer of its
+ * own, so that a reader that does not read holds up nobody but its peer.  The
+ * end of one direction is given on (shutdown), and a connection is over when
+ * both have ended or either side is gone. */
+
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "sandbox/host.h"
+#include "sandbox/signals.h"
+
+#define CONNECTIONS_MAX 256
+#define BUFFER 65536
+#define DIAL_MS 30000
+
+/* One direction. */
+struct way {
+  int from, to;
+  size_t start, size;           /* what waits in the buffer */
+  int ended;                    /* nothing more comes, and that was given on */
+  char *buffer;
+};
+
+struct connection {
+  int here_in, here_out, there; /* here_in is here_out of a socket */
+  struct way out, back;
+};
+
+struct forwarding {
+  struct host *host;
+  const struct port_forward *asked;
+  size_t count;
+  struct connection connections[CONNECTIONS_MAX];
+};
+
+/* ---- one connection ----------------------------------------------------- */
+
+static void
+connection_close (struct connection *connection)
+{
+  free (connection->out.buffer);
+  free (connection->back.buffer);
+  if (connection->here_out != connection->here_in)
+    coffer_fd_close (&connection->here_out);
+  coffer_fd_close (&connection->here_in);
+  coffer_fd_close (&connection->there);
+}
+
+static int
+connection_open (struct connection *connection, int take_in, int take_out,
+                 int take_there, struct error **err)
+{
+  memset (connection, 0, sizeof *connection);
+  connection->here_in = take_in;
+  connection->here_out = take_out;
+  connection->there = take_there;
+  connection->out.from = take_in;
+  connection->out.to = connection->back.from = take_there;
+  connection->back.to = take_out;
+  connection->out.buffer = malloc (BUFFER);
+  connection->back.buffer = malloc (BUFFER);
+  if (connection->out.buffer && connection->back.buffer
+      && fcntl (take_there, F_SETFL, O_NONBLOCK) == 0)
+    return 0;
+  connection_close (connection);
+  return error_set (err, E_NO_MEMORY, 0, "a connection");
+}
+
+static void
+way_poll (const struct way *way, struct pollfd *pollfd)
+{
+  pollfd->fd = way->ended ? -1 : way->size > 0 ? way->to : way->from;
+  pollfd->events = way->size > 0 ? POLLOUT : POLLIN;
+  pollfd->revents = 0;
+}
+
+/* 0, or -1: the side that is read or written is gone. */
+static int
+way_step (struct way *way)
+{
+  /* What may block takes this much at once when poll says that it can. */
+  size_t part = fcntl (way->to, F_GETFL) & O_NONBLOCK || way->size < PIPE_BUF
+                  ? way->size : PIPE_BUF;
+  ssize_t n;
+
+  if (way->size > 0) {
+    n = write (way->to, way->buffer + way->start, part);
+    if (n > 0) {
+      way->start += (size_t) n;
+      way->size -= (size_t) n;
+    }
+  } else {
+    n = read (way->from, way->buffer, BUFFER);
+    way->start = 0;
+    if (n > 0)
+      way->size = (size_t) n;
+    else if (n == 0) {
+      way->ended = 1;
+      /* What is no socket is closed with the rest. */
+      shutdown (way->to, SHUT_WR);
+    }
+  }
+  return n < 0 && errno != EINTR && errno != EAGAIN ? -1 : 0;
+}
+
+/* 1: it is over. */
+static int
+connection_step (struct connection *connection, const struct pollfd polls[2])
+{
+  if ((polls[0].revents && way_step (&connection->out) < 0)
+      || (polls[1].revents && way_step (&connection->back) < 0))
+    return 1;
+  /* Nobody reads what would still be sent of standard input. */
+  if (connection->here_in != connection->here_out && connection->back.ended)
+    return 1;
+  return connection->out.ended && connection->back.ended;
+}
+
+/* ---- all of them -------------------------------------------------------- */
+
+static int
+is_gone (const struct error *error)
+{
+  return error && error->number == E_UNKNOWN_SANDBOX;
+}
+
+/* -1: the sandbox is gone, or it was the only one. */
+static int
+forward_add (struct forwarding *f, int take_in, int take_out,
+             struct error **err)
+{
+  struct provider_call call = call_in (DIAL_MS, f->asked->cancel_fd);
+  struct error *error = NULL;
+  int there = -1, r;
+
+  r = sandbox_dial (f->host, f->asked->sandbox, f->asked->port, &call, &there,
+                    &error);
+  if (r == 0 && connection_open (&f->connections[f->count], take_in, take_out,
+                                 there, &error) == 0) {
+    f->count++;
+    return 0;
+  }
+  if (r < 0) {
+    if (take_out != take_in)
+      close (take_out);
+    close (take_in);
+  }
+  if (f->asked->listener < 0 || is_gone (error))
+    return error_move (err, error);
+  if (f->asked->failed)
+    f->asked->failed (f->asked->data, error);
+  error_free (error);
+  return 0;
+}
+
+static int
+forward_accept (struct forwarding *f, struct error **err)
+{
+  int fd = accept4 (f->asked->listener, NULL, NULL,
+                    SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+  if (fd >= 0)
+    return forward_add (f, fd, fd, err);
+  if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+    return 0;
+  return error_set (err, E_IO, errno, "accepting a connection");
+}
+
+/* Steps those that were polled; what is over is taken out. */
+static void
+forward_step (struct forwarding *f, const struct pollfd *polls, size_t polled)
+{
+  size_t i, kept = 0;
+
+  for (i = 0; i < f->count; i++) {
+    if (i < polled && connection_step (&f->connections[i], &polls[2 * i])) {
+      connection_close (&f->connections[i]);
+      continue;
+    }
+    if (kept != i)
+      f->connections[kept] = f->connections[i];
+    kept++;
+  }
+  f->count = kept;
+}
+
+static int
+forward_run (struct forwarding *f, struct error **err)
+{
+  struct pollfd polls[2 + 2 * CONNECTIONS_MAX];
+  const int listener = f->asked->listener;
+  size_t i, polled;
+
+  while (listener >= 0 || f->count > 0) {
+    polled = f->count;
+    polls[0] = (struct pollfd){ .fd = f->asked->cancel_fd, .events = POLLIN };
+    polls[1] = (struct pollfd){
+      .fd = polled < CONNECTIONS_MAX ? listener : -1, .events = POLLIN
+    };
+    for (i = 0; i < polled; i++) {
+      way_poll (&f->connections[i].out, &polls[2 + 2 * i]);
+      way_poll (&f->connections[i].back, &polls[3 + 2 * i]);
+    }
+    if (poll (polls, 2 + 2 * polled, -1) < 0) {
+      if (errno != EINTR)
+        return error_set (err, E_IO, errno, "poll");
+      continue;
+    }
+    if (polls[0].revents)
+      return 0;
+    if (polls[1].revents && forward_accept (f, err) < 0)
+      return -1;
+    forward_step (f, polls + 2, polled);
+  }
+  return 0;
+}
+
+int
+sandbox_forward (struct host *host, const struct port_forward *asked,
+                 struct error **err)
+{
+  struct forwarding *f = calloc (1, sizeof *f);
+  int in, out, r = 0;
+  size_t i;
+
+  if (!f)
+    return error_set (err, E_NO_MEMORY, 0, "connections");
+  signals_no_sigpipe ();
+  f->host = host;
+  f->asked = asked;
+  if (asked->listener < 0) {
+    in = fcntl (asked->in, F_DUPFD_CLOEXEC, 3);
+    out = fcntl (asked->out, F_DUPFD_CLOEXEC, 3);
+    if (in < 0 || out < 0) {
+      r = error_set (err, E_IO, errno, "standard input and output");
+      coffer_fd_close (&in);
+      coffer_fd_close (&out);
+    } else
+      r = forward_add (f, in, out, err);
+  }
+  if (r == 0)
+    r = forward_run (f, err);
+  for (i = 0; i < f->count; i++)
+    connection_close (&f->connections[i]);
+  free (f);
+  return r;
+}

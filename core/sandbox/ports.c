@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ports within a sandbox, as its provider gives them. */
+
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <coffer/fd.h>
+
+#include "sandbox/host.h"
+#include "sandbox/request.h"
+
+static int
+port_reach (struct host *host, const char *id, uint32_t port,
+            struct provider **provider, struct error **err)
+{
+  auto_sandbox_record struct sandbox_record *record = NULL;
+
+  if (port < 1 || port > 65535)
+    return error_set (err, E_INVALID, 0, "port %u is not between 1 and 65535",
+                      port);
+  if (host_reach (host, id, &record, provider, err) < 0)
+    return -1;
+  return claim_require (*provider, "ports", err);
+}
+
+static int
+sink_port (void *data, const struct contract_record *type, void *record)
+{
+  const struct coffer_port *port = record;
+  char **address = data;
+
+  if (type->id != COFFER_REC_port || *address || !port->address)
+    return 0;
+  *address = strdup (port->address);
+  return *address ? 0 : -1;
+}
+
+int
+sandbox_port (struct host *host, const char *id, uint32_t port,
+              const struct provider_call *call, char **address,
+              struct error **err)
+{
+  struct provider_call inner = call ? *call : call_in (60000, -1);
+  struct provider *provider;
+
+  *address = NULL;
+  if (port_reach (host, id, port, &provider, err) < 0)
+    return -1;
+  inner.sink.record = sink_port;
+  inner.sink.data = address;
+  if (INVOKE (provider, &inner, err, port_resolve, .sandbox = id,
+              .port = port) == 0)
+    return 0;
+  free (*address);
+  *address = NULL;
+  return -1;
+}
+
+static int
+sink_stream (void *data, const struct contract_record *type, void *record)
+{
+  struct coffer_stream *stream = record;
+  int *fd = data;
+
+  if (type->id == COFFER_REC_stream && *fd < 0) {
+    *fd = stream->fd;
+    stream->fd = -1;            /* taken */
+  }
+  return 0;
+}
+
+int
+sandbox_dial (struct host *host, const char *id, uint32_t port,
+              const struct provider_call *call, int *out, struct error **err)
+{
+  struct provider_call inner = call ? *call : call_in (60000, -1);
+  coffer_autoclose int fd = -1;
+  struct provider *provider;
+
+  if (port_reach (host, id, port, &provider, err) < 0)
+    return -1;
+  inner.sink.record = sink_stream;
+  inner.sink.data = &fd;
+  if (INVOKE (provider, &inner, err, port_dial, .sandbox = id, .port = port)
+      < 0)
+    return -1;
+  if (fd < 0)
+    return error_set (err, E_PROVIDER_FAILED, 0,
+                      "port_dial gave no connection");
+  *out = coffer_fd_steal (&fd);
+  return 0;
+}

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+# coffer sandbox port: a server inside, reached from here in each way.
+. "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
+roles both
+needs python3
+needs_sandbox
+
+run coffer sandbox create
+id=$(cat "$out"); remember "$id"
+cat >"$T/server.py" <<'PY'
+import socketserver, sys
+class Echo (socketserver.BaseRequestHandler):
+  def handle (self):
+    while True:
+      b = self.request.recv (65536)
+      if not b: break
+      self.request.sendall (b.upper ())
+    self.request.sendall (b"end\n")
+socketserver.ThreadingTCPServer.request_queue_size = 64
+s = socketserver.ThreadingTCPServer (("127.0.0.1", 8080), Echo)
+print ("ready", flush=True)
+s.serve_forever ()
+PY
+coffer sandbox upload "$id" "$T/server.py" server.py >/dev/null 2>&1
+exec_id=$(coffer sandbox exec -d "$id" -- python3 server.py)
+
+# Until it listens.
+tries=0
+until printf x | coffer sandbox port "$id" 8080 --stdio >"$out" 2>/dev/null || [ $tries -ge 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+is "--stdio: there and back, with both ends" "$(cat "$out")" "Xend"
+head -c 3000000 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$T/big"
+coffer sandbox port --stdio "$id" 8080 <"$T/big" >"$T/back"
+tr 'a-z' 'A-Z' <"$T/big" >"$T/want"; echo end >>"$T/want"
+same "--stdio: megabytes" "$T/back" "$T/want"
+run coffer sandbox port --stdio "$id" 8081
+like "nobody listens there" "$status $(cat "$err")" '^1 coffer: E7002: .*8081'
+
+# A client of many connections: prints OK when each got its own answer.
+cat >"$T/client.py" <<'PY'
+import socket, sys, threading
+where, n = sys.argv[1], int (sys.argv[2])
+def connect ():
+  if "/" in where:
+    s = socket.socket (socket.AF_UNIX); s.connect (where); return s
+  host, port = where.rsplit (":", 1)
+  return socket.create_connection ((host, int (port)))
+good = []
+def one (i):
+  s = connect (); s.settimeout (20)
+  body = (b"line %d\n" % i) * 2000
+  threading.Thread (target=lambda: (s.sendall (body), s.shutdown (socket.SHUT_WR))).start ()
+  got = b""
+  while True:
+    b = s.recv (65536)
+    if not b: break
+    got += b
+  good.append (got == body.upper () + b"end\n")
+ts = [threading.Thread (target=one, args=(i,)) for i in range (n)]
+[t.start () for t in ts]; [t.join () for t in ts]
+print ("OK" if good == [True] * n else "bad: %r" % good)
+PY
+forward () { # options: the address, once it is there
+  rm -f "$T/where"
+  "$COFFER_BUILD/coffer" sandbox port "$id" "$@" >"$T/where" 2>"$T/forward.err" &
+  forwarder=$!
+  tries=0
+  while [ ! -s "$T/where" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+}
+forward 8080 --listen 0
+like "a free port of the loopback" "$(cat "$T/where")" '^127\.0\.0\.1:[0-9]+$'
+is "forty connections at once" "$(timeout 60 python3 "$T/client.py" "$(cat "$T/where")" 40)" OK
+# One that does nothing holds nobody up.
+python3 -c 'import socket, sys, time
+h, p = sys.argv[1].split (":"); s = socket.create_connection ((h, int (p))); time.sleep (3)' "$(cat "$T/where")" &
+idle=$!
+is "beside one that says nothing" "$(timeout 60 python3 "$T/client.py" "$(cat "$T/where")" 2)" OK
+kill $idle; wait $idle 2>/dev/null
+kill -TERM $forwarder; status=0; wait $forwarder || status=$?
+is "a signal is its end, and success" "$status $(cat "$T/forward.err")" "0 "
+
+mkdir "$T/你好 世界"
+forward 8080 --listen "$T/你好 世界/'q\".sock"
+is "a socket with a name" "$(cat "$T/where")" "$T/你好 世界/'q\".sock"
+is "that only its owner opens" "$(stat -c '%a %F' "$T/你好 世界/"*)" "600 socket"
+is "and it forwards" "$(timeout 60 python3 "$T/client.py" "$T/你好 世界/'q\".sock" 3)" OK
+run coffer sandbox port "$id" 8080 --listen "$T/你好 世界/'q\".sock"
+like "one that is there is not taken" "$status $(cat "$err")" '^1 coffer: E9001: listening'
+ok "and left alone" test -S "$T/你好 世界/'q\".sock"
+kill -TERM $forwarder; wait $forwarder
+is "it is gone afterwards" "$(find "$T/你好 世界" -type s | wc -l)" 0
+
+forward 8081 --listen 0
+python3 -c 'import socket, sys
+h, p = sys.argv[1].split (":"); s = socket.create_connection ((h, int (p))); s.settimeout (10); sys.exit (s.recv (1) != b"")' "$(cat "$T/where")"
+is "a port where nobody listens: the connection ends" "$?" 0
+like "and why is said" "$(cat "$T/forward.err")" 'nothing in the sandbox listens on port 8081'
+kill -0 $forwarder; is "the next one may find somebody" "$?" 0
+coffer sandbox kill "$id" >/dev/null
+python3 -c 'import socket, sys
+h, p = sys.argv[1].split (":"); socket.create_connection ((h, int (p)))' "$(cat "$T/where")"
+status=0; wait $forwarder || status=$?
+is "with the sandbox it ends" "$status" 4
+
+run coffer sandbox create
+id=$(cat "$out"); remember "$id"
+for bad in 0 65536 -1 x 80x; do
+  run coffer sandbox port "$id" -- "$bad"
+  like "port $bad" "$status $(cat "$err")" '^2 coffer: E6006: .*(port)'
+done
+for bad in 80x 256.0.0.1:80 '[::1:80' host:80 :80 1.2.3.4:; do
+  run coffer sandbox port "$id" 8080 --listen "$bad"
+  like "--listen $bad" "$status $(cat "$err")" '^2 coffer: E6006: --listen'
+done
+run coffer sandbox port "$id" 8080 --stdio --listen 0
+is "one or the other" "$status" 2
+"$COFFER_BUILD/coffer" sandbox port --json "$id" 8080 --listen 0 >"$out" 2>"$err" &
+forwarder=$!
+tries=0
+while [ ! -s "$out" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+is "--json: one line, when it can be used" \
+  "$(json "$out" '(d["sandbox"], d["port"], d["address"][:10], d["forwarded"])')" "('$id', 8080, '127.0.0.1:', True)"
+kill -TERM $forwarder; wait $forwarder
+coffer sandbox kill "$id" >/dev/null
+finish
