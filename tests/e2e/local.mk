@@ -3,7 +3,7 @@ check_PROGRAMS += %D%/reaper
 %C%_reaper_SOURCES = %D%/reaper.c
 %C%_reaper_CFLAGS = $(HOST_CC_FLAGS)
 %C%_reaper_LDFLAGS = $(HOST_LINK_FLAGS)
-EXTRA_DIST += %D%/lib.sh %D%/deny.py %D%/network.py %D%/type.py
+EXTRA_DIST += %D%/lib.sh %D%/deny.py %D%/internet.py %D%/type.py
 EXTRA_DIST += %D%/stranger/notes.c
 SCENARIOS += \
   %D%/call.sh \

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""network.py serve DIR | network.py CASE [ARG…]
+"""internet.py serve DIR | internet.py CASE [ARG…]
 
 `serve` is the internet of tests/e2e/network.sh: servers on addresses that the
 loopback of a network namespace has, and a name server.  Who was reached is in
