@@ -162,7 +162,7 @@ facts_privileges (struct facts *facts)
   fact_status (facts, status, "seccomp", "Seccomp", "2");
   if (strict_mode)
     fact_add (facts, "seccomp.profile", "ok", "strict",
-              "put on each command before its program, or that does not start",
+              "put on each command and tried there, or it does not start",
               "");
   else
     fact_add (facts, "seccomp.profile", "ok", "general",

@@ -42,6 +42,10 @@ filter_enter_strict (uint64_t *secret)
     return -EIO_;
   low->k = (uint32_t) *secret;
   high->k = (uint32_t) (*secret >> 32);
-  return program_install (filter_strict, sizeof filter_strict
-                                         / sizeof filter_strict[0]);
+  r = program_install (filter_strict, sizeof filter_strict
+                                      / sizeof filter_strict[0]);
+  /* In force: what the other one allows is refused. */
+  if (r >= 0 && SYS (getppid) != -EPERM_)
+    r = -EPERM_;
+  return r;
 }
