@@ -216,9 +216,9 @@ quota_fact (struct making *making)
   if (making->uncapped == NULL)
     return fact_emit (making->call, "quota.hard", "ok",
                       making->images
-                        ? "memory of that size, and an image of its own"
+                        ? "memory of that size, and mounts with a cap of their own"
                         : "all that is written lies in memory of that size",
-                      making->images ? "LOOP_CONFIGURE, fsmount" : "statfs",
+                      making->images ? "LOOP_CONFIGURE or Q_GETQUOTA" : "statfs",
                       NULL);
   snprintf (value, sizeof value, "nothing caps what is written to %.100s",
             making->uncapped);

@@ -31,6 +31,7 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/network.c \
   %D%/plan.c \
   %D%/probe.c \
+  %D%/project.c \
   %D%/protocol.h \
   %D%/reach.c \
   %D%/require.c \

@@ -21,7 +21,6 @@
 #define AT_RECURSIVE_ 0x8000
 #define ATTR_IDMAP_ 0x100000
 
-#define DISK_DEFAULT (UINT64_C (1) << 30)
 #define INODES_DEFAULT 65536
 #define PLAN_MAX 60000
 
@@ -133,6 +132,15 @@ mount_detach (struct making *making, const struct coffer_mount *mount,
   return code;
 }
 
+/* Root sets one where the disk is spoken of. */
+static int
+quota_wanted (const struct making *making, const struct coffer_mount *mount)
+{
+  return mount->writable && making->ids.privileged
+         && (making->spec->disk_bytes != 0 || making->spec->inodes != 0
+             || required (making->spec, "quota.hard"));
+}
+
 static int32_t
 mount_add (struct making *making, const struct coffer_mount *mount)
 {
@@ -170,6 +178,9 @@ mount_add (struct making *making, const struct coffer_mount *mount)
       return coffer_fail (making->call, COFFER_INVALID,
                           "mounts: the source has no path any more");
   }
+  if (quota_wanted (making, mount) && S_ISDIR (st.st_mode)
+      && project_cap (making, mount->source_fd) == 0)
+    out->flags |= MOUNT_QUOTA;
   if (mount->writable && !(out->flags & MOUNT_QUOTA))
     making->uncapped = mount->target;
   making->images += (out->flags & MOUNT_QUOTA) != 0;

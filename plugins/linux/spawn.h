@@ -5,6 +5,7 @@
  * spare.c   the first process of the next one, made ahead
  * plan.c    what was asked for, checked, and told to the init
  * image.c   a workspace in a file, mounted
+ * project.c a folder of the host, capped by a project quota
  * limits.c  limits: their ranges, by what means, which of them hold
  * network.c what it may reach, and the proxy for that
  * facts.c   what came of it */
@@ -17,8 +18,10 @@
 
 #define MOUNTS_MAX 48
 #define PIDS_DEFAULT 1024
+#define DISK_DEFAULT (UINT64_C (1) << 30)
 #define QUOTA_REMEDY \
-  "show it read-only, or as root a file as the workspace: -w FILE:rw"
+  "show it read-only, or as root a file as the workspace (-w FILE:rw) or a " \
+  "folder of a file system that is mounted with prjquota"
 
 enum network { NETWORK_NONE, NETWORK_HOST, NETWORK_ALLOW };
 
@@ -42,7 +45,7 @@ struct making {
   struct cgroup cgroup;
   const char *lacking[4];       /* limits that do not hold */
   const char *uncapped;         /* where more than the disk may be written */
-  unsigned images;              /* mounts of a size of their own */
+  unsigned images;              /* mounts with a cap of their own */
   size_t n_mounts;
   struct init_mount mounts[MOUNTS_MAX];
   char *sources[MOUNTS_MAX];
@@ -70,6 +73,8 @@ int32_t mounts_prepare (struct making *making);
 /* Gives a mount of its own the sandbox's ids. */
 int32_t mount_idmap (struct making *making, const struct coffer_mount *mount,
                      int tree);
+/* Caps what may be written to a folder: 0, or -1, nothing does. */
+int project_cap (struct making *making, int source);
 /* The file system in a file, as a mount of its own. */
 int32_t image_mount (struct making *making, const struct coffer_mount *mount,
                      int *out);

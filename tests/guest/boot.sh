@@ -34,7 +34,9 @@ guest_kernel () {
   for kernel in "${COFFER_GUEST_KERNEL:-/nonexistent}"/boot/vmlinuz-* \
       "$COFFER_BUILD"/guest/kernel/boot/vmlinuz-* \
       /boot/vmlinuz-*-cloud-amd64; do
-    [ -r "$kernel" ] && return
+    [ -r "$kernel" ] || continue
+    GUEST_MODULES=${kernel%/boot/*}/lib/modules; export GUEST_MODULES
+    return
   done
   guest_skip "Debian's cloud kernel (sh tests/guest/kernel.sh fetches it)"
 }
