@@ -124,6 +124,14 @@ text_parse_duration (const char *s, uint64_t *ms)
   return quantity_parse (s, units, ms);
 }
 
+int
+text_parse_millis (const char *s, uint64_t *millis)
+{
+  static const struct unit units[] = { { "", 1000 }, { NULL, 0 } };
+
+  return quantity_parse (s, units, millis);
+}
+
 char *
 text_format_size (uint64_t bytes)
 {

@@ -30,6 +30,8 @@ int text_is_id (const char *s);
 int text_parse_size (const char *s, uint64_t *bytes);
 /* "500ms", "30", "30s", "5m", "2h", "1d"; a bare number is seconds. */
 int text_parse_duration (const char *s, uint64_t *ms);
+/* "2", "1.5", "0.001": in thousandths. */
+int text_parse_millis (const char *s, uint64_t *millis);
 /* Decimal digits only, within the bounds. */
 int text_parse_u64 (const char *s, uint64_t min, uint64_t max, uint64_t *out);
 

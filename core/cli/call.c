@@ -86,7 +86,7 @@ call_provider (struct cli *cli, struct provider *provider,
   uint64_t timeout_ms = 0;
   int r;
 
-  if (cli_duration (cli, "timeout", &timeout_ms, err) < 0
+  if (cli_duration (cli, "timeout", PROFILE_TIMEOUT, &timeout_ms, err) < 0
       || cli_call (timeout_ms, NULL, &call, err) < 0)
     return -1;
   call.sink.record = print_record;

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/place.h"
+#include "policy/profile.h"
 
 /* ---- the table ---------------------------------------------------------- */
 
@@ -113,11 +114,14 @@ int cli_flag (const struct cli *cli, const char *name);
 int cli_values (const struct cli *cli, const char *name, const char ***out,
                 struct error **err);
 
-/* Numbers of options: left alone when the option is not given. */
-int cli_size (const struct cli *cli, const char *name, uint64_t *bytes,
+/* Numbers of options: left alone when the option is not given, and within the
+ * range of a field. */
+int cli_size (const struct cli *cli, const char *name,
+              enum profile_field field, uint64_t *bytes, struct error **err);
+int cli_duration (const struct cli *cli, const char *name,
+                  enum profile_field field, uint64_t *ms, struct error **err);
+int cli_cpus (const struct cli *cli, const char *name, uint32_t *millis,
               struct error **err);
-int cli_duration (const struct cli *cli, const char *name, uint64_t *ms,
-                  struct error **err);
 int cli_number (const struct cli *cli, const char *name, uint64_t min,
                 uint64_t max, uint64_t *out, struct error **err);
 

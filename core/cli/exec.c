@@ -82,7 +82,7 @@ prepare (struct run *run, struct error **err)
     run->streams.output = keep_output;
     run->streams.data = run;
   }
-  if (cli_duration (cli, "timeout", &run->request.timeout_ms, err) < 0)
+  if (cli_duration (cli, "timeout", PROFILE_TIMEOUT, &run->request.timeout_ms, err) < 0)
     return -1;
   if (command->terminal || cli_flag (cli, "tty"))
     return ask_terminal (run, err);
@@ -280,7 +280,9 @@ cli_exec_check (struct cli *cli, struct cli_exec *command,
 {
   struct run run = { .cli = cli, .command = command };
 
-  return prepare (&run, err);
+  return prepare (&run, err) < 0
+             || sandbox_exec_check (&run.request, err) < 0
+           ? -1 : 0;
 }
 
 int

@@ -50,18 +50,39 @@ cli_values (const struct cli *cli, const char *name, const char ***out,
   return (int) n;
 }
 
+/* "--mem 1K is not a size from 1MiB to 1EiB". */
+static int
+fail_range (const char *name, const char *value, const char *what,
+            enum profile_field field, struct error **err)
+{
+  auto_free char *min = profile_format (field, profile_fields[field].min);
+  auto_free char *max = profile_format (field, profile_fields[field].max);
+
+  error_set (err, E_INVALID, 0, "--%s %s is not a %s from %s to %s", name,
+             value, what, min ? min : "?", max ? max : "?");
+  error_detail (err, "field", json_string (name));
+  return -1;
+}
+
+static int
+in_range (enum profile_field field, uint64_t value)
+{
+  return value >= profile_fields[field].min
+         && value <= profile_fields[field].max;
+}
+
 int
-cli_size (const struct cli *cli, const char *name, uint64_t *bytes,
-          struct error **err)
+cli_size (const struct cli *cli, const char *name, enum profile_field field,
+          uint64_t *bytes, struct error **err)
 {
   const char *value = cli_value (cli, name);
   uint64_t parsed;
 
   if (!value)
     return 0;
-  if (text_parse_size (value, &parsed) < 0 || parsed == 0) {
-    error_set (err, E_INVALID, 0, "--%s %s is not a size", name, value);
-    error_hint (err, "write a size such as 512M or 1.5GiB, above 0");
+  if (text_parse_size (value, &parsed) < 0 || !in_range (field, parsed)) {
+    fail_range (name, value, "size", field, err);
+    error_hint (err, "write a size such as 512M or 1.5GiB");
     return -1;
   }
   *bytes = parsed;
@@ -69,20 +90,39 @@ cli_size (const struct cli *cli, const char *name, uint64_t *bytes,
 }
 
 int
-cli_duration (const struct cli *cli, const char *name, uint64_t *ms,
-              struct error **err)
+cli_duration (const struct cli *cli, const char *name,
+              enum profile_field field, uint64_t *ms, struct error **err)
 {
   const char *value = cli_value (cli, name);
   uint64_t parsed;
 
   if (!value)
     return 0;
-  if (text_parse_duration (value, &parsed) < 0 || parsed == 0) {
-    error_set (err, E_INVALID, 0, "--%s %s is not a duration", name, value);
-    error_hint (err, "write a duration such as 500ms, 30s, 5m or 2h, above 0");
+  if (text_parse_duration (value, &parsed) < 0 || !in_range (field, parsed)) {
+    fail_range (name, value, "duration", field, err);
+    error_hint (err, "write a duration such as 500ms, 30s, 5m or 2h");
     return -1;
   }
   *ms = parsed;
+  return 0;
+}
+
+int
+cli_cpus (const struct cli *cli, const char *name, uint32_t *millis,
+          struct error **err)
+{
+  const char *value = cli_value (cli, name);
+  uint64_t parsed;
+
+  if (!value)
+    return 0;
+  if (text_parse_millis (value, &parsed) < 0
+      || !in_range (PROFILE_CPUS, parsed)) {
+    fail_range (name, value, "number", PROFILE_CPUS, err);
+    error_hint (err, "write how many processors' worth of time, such as 1.5");
+    return -1;
+  }
+  *millis = (uint32_t) parsed;
   return 0;
 }
 
@@ -94,12 +134,12 @@ cli_number (const struct cli *cli, const char *name, uint64_t min,
 
   if (!value)
     return 0;
-  if (text_parse_u64 (value, min, max, out) < 0)
-    return error_set (err, E_INVALID, 0,
-                      "--%s %s is not a number from %llu to %llu", name,
-                      value, (unsigned long long) min,
-                      (unsigned long long) max);
-  return 0;
+  if (text_parse_u64 (value, min, max, out) == 0)
+    return 0;
+  error_set (err, E_INVALID, 0, "--%s %s is not a number from %llu to %llu",
+             name, value, (unsigned long long) min, (unsigned long long) max);
+  error_detail (err, "field", json_string (name));
+  return -1;
 }
 
 int

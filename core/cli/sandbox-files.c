@@ -35,7 +35,7 @@ copy_begin (struct cli *cli, struct copy *copy, const char *label,
 {
   uint64_t timeout_ms = COPY_TIMEOUT_MS;
 
-  if (cli_duration (cli, "timeout", &timeout_ms, err) < 0
+  if (cli_duration (cli, "timeout", PROFILE_TIMEOUT, &timeout_ms, err) < 0
       || cli_host (cli, 0, &copy->host, err) < 0)
     return -1;
   output_progress_begin (&copy->progress, cli, label);

@@ -133,7 +133,7 @@ connect_run (struct cli *cli, struct error **err)
   struct host *host;
   uint64_t ttl = 0;
 
-  if (cli_duration (cli, "ttl", &ttl, err) < 0
+  if (cli_duration (cli, "ttl", PROFILE_TTL, &ttl, err) < 0
       || begin (cli, &host, &call, err) < 0
       || sandbox_info (host, id, &call, &info, err) < 0)
     return -1;

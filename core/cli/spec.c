@@ -10,8 +10,7 @@
 
 #include "base/text.h"
 #include "cli/env.h"
-
-#define MOST_CPUS 4096
+#include "policy/bounds.h"
 
 int
 provider_choose (const struct cli *cli, const char **id, struct error **err)
@@ -95,39 +94,19 @@ read_mounts (const struct cli *cli, struct spec *spec, struct error **err)
 /* ---- limits and network ------------------------------------------------- */
 
 static int
-read_cpus (const struct cli *cli, uint32_t *millis, struct error **err)
-{
-  const char *value = cli_value (cli, "cpus");
-  char *end;
-  double cpus;
-
-  if (!value)
-    return 0;
-  cpus = strtod (value, &end);
-  if (*end || end == value || !(cpus >= 0.001 && cpus <= MOST_CPUS)) {
-    error_set (err, E_INVALID, 0,
-               "--cpus %s is not a number from 0.001 to %d", value, MOST_CPUS);
-    error_hint (err, "write how many processors' worth of time, such as 1.5");
-    return -1;
-  }
-  *millis = (uint32_t) (cpus * 1000 + 0.5);
-  return 0;
-}
-
-static int
 read_limits (const struct cli *cli, struct sandbox_request *request,
              struct error **err)
 {
   uint64_t pids = 0;
 
-  if (cli_size (cli, "mem", &request->memory_bytes, err) < 0
-      || cli_size (cli, "disk", &request->disk_bytes, err) < 0
-      || cli_number (cli, "pids", 1, UINT32_MAX, &pids, err) < 0
-      || read_cpus (cli, &request->cpu_millis, err) < 0)
+  if (cli_size (cli, "mem", PROFILE_MEMORY, &request->memory_bytes, err) < 0
+      || cli_size (cli, "disk", PROFILE_DISK, &request->disk_bytes, err) < 0
+      || cli_number (cli, "pids", 1, REQUEST_PIDS_MAX, &pids, err) < 0
+      || cli_cpus (cli, "cpus", &request->cpu_millis, err) < 0)
     return -1;
   request->pids = (uint32_t) pids;
   request->asked_ttl = cli_value (cli, "ttl") != NULL;
-  return cli_duration (cli, "ttl", &request->ttl_ms, err);
+  return cli_duration (cli, "ttl", PROFILE_TTL, &request->ttl_ms, err);
 }
 
 static int

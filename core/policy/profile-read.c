@@ -28,15 +28,6 @@ bounds_is_target (const char *text)
 
 /* ---- values ------------------------------------------------------------- */
 
-/* Thousandths: a time in seconds is written the same way. */
-static int
-parse_cpus (const char *text, uint64_t *millis)
-{
-  if (text[strspn (text, "0123456789.")] != '\0')
-    return -1;
-  return text_parse_duration (text, millis);
-}
-
 static int
 read_number (const struct yaml_source *source, const struct yaml_node *node,
              enum profile_field field, uint64_t *out, struct error **err)
@@ -58,7 +49,7 @@ read_number (const struct yaml_source *source, const struct yaml_node *node,
     bad = text_parse_duration (text, out);
     break;
   case KIND_CPUS:
-    bad = parse_cpus (text, out);
+    bad = text_parse_millis (text, out);
     break;
   default:
     bad = text_parse_u64 (text, 0, UINT64_MAX, out);

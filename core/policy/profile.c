@@ -114,9 +114,11 @@ format_exact (uint64_t number, const char *const *units,
 char *
 profile_format (enum profile_field field, uint64_t number)
 {
-  static const char *const sizes[] = { "TiB", "GiB", "MiB", "KiB", "" };
+  static const char *const sizes[]
+    = { "EiB", "PiB", "TiB", "GiB", "MiB", "KiB", "" };
   static const uint64_t size_factors[]
-    = { 1ULL << 40, 1ULL << 30, 1ULL << 20, 1ULL << 10, 1 };
+    = { 1ULL << 60, 1ULL << 50, 1ULL << 40, 1ULL << 30, 1ULL << 20,
+        1ULL << 10, 1 };
   static const char *const times[] = { "d", "h", "m", "s", "ms" };
   static const uint64_t time_factors[] = { 86400000, 3600000, 60000, 1000, 1 };
 

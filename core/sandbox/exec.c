@@ -135,8 +135,8 @@ sink_started (void *data, const struct contract_record *type, void *record)
 
 /* ---- before it starts ---------------------------------------------------- */
 
-static int
-check_request (const struct exec_request *request, struct error **err)
+int
+sandbox_exec_check (const struct exec_request *request, struct error **err)
 {
   size_t bytes = 0, i;
 
@@ -480,7 +480,7 @@ sandbox_exec (struct host *host, const char *id,
   memset (result, 0, sizeof *result);
   result->code = -1;
   signals_no_sigpipe ();
-  if (check_request (request, err) < 0
+  if (sandbox_exec_check (request, err) < 0
       || host_reach (host, id, &record, &run.provider, err) < 0
       || profile_timeout (record->spec, request->timeout_ms,
                           request->background || streams->tty,

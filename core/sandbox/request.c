@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "contract/contract.h"
 #include "sandbox/request.h"
 
 static int bad (struct error **err, const char *field, const char *fmt, ...)
@@ -259,8 +260,33 @@ check_sizes (const struct sandbox_request *request, struct error **err)
       || check_range (request->cpu_millis, 1, REQUEST_CPU_MAX, format_cpus,
                       "cpus", err) < 0
       || check_range (request->ttl_ms, REQUEST_TTL_MIN_MS, REQUEST_TTL_MAX_MS,
-                      text_format_duration, "ttl", err) < 0)
+                      text_format_duration, "ttl", err) < 0
+      || check_range (request->asked_timeout_ms, REQUEST_TIMEOUT_MIN_MS,
+                      REQUEST_TTL_MAX_MS, text_format_duration, "timeout",
+                      err) < 0)
     return -1;
+  return 0;
+}
+
+/* A word that nobody knows would accept nothing, in silence. */
+static int
+check_accept (const char *const *list, struct error **err)
+{
+  const char *const *known = contract_capabilities ();
+  const char *nearest;
+  size_t i;
+
+  for (; list && *list; list++) {
+    for (i = 0; known[i] && strcmp (known[i], *list) != 0; i++)
+      ;
+    if (known[i])
+      continue;
+    nearest = text_nearest (*list, known);
+    bad (err, "accept", "there is no capability \"%.64s\"", *list);
+    if (nearest)
+      error_hint (err, "did you mean %s?", nearest);
+    return -1;
+  }
   return 0;
 }
 
@@ -300,6 +326,7 @@ request_check (const struct sandbox_request *request, struct error **err)
       || check_ports (request->ports, err) < 0
       || check_metadata (request->metadata, err) < 0
       || check_mounts (request, err) < 0
+      || check_accept (request->accept, err) < 0
       || check_sizes (request, err) < 0 || check_each (request, err) < 0)
     return -1;
   return 0;

@@ -189,6 +189,11 @@ void exec_result_fini (struct exec_result *result);
 /* 0 to 255 as a shell would: code, 128+signal, 124, 125, 126, 127. */
 int exec_exit_status (const struct exec_result *result);
 
+/* The bounds of every field, which sandbox_exec checks as well: for who must
+ * know before the sandbox is made. */
+int sandbox_exec_check (const struct exec_request *request,
+                        struct error **err);
+
 /* Starts a command and relays its streams until it ends.  in: what is read
  * from streams->in goes through a pipe that the host made.  A reader of
  * streams->out that is gone ends the command as in a shell: its next write

@@ -6,6 +6,7 @@ check_PROGRAMS += %D%/reaper
 EXTRA_DIST += %D%/lib.sh %D%/deny.py %D%/internet.py %D%/type.py
 EXTRA_DIST += %D%/stranger/notes.c
 SCENARIOS += \
+  %D%/bad-input.sh \
   %D%/call.sh \
   %D%/choice.sh \
   %D%/contract.sh \

@@ -2,7 +2,8 @@
 UNIT_TESTS += %D%/test-sandbox-ids %D%/test-sandbox-records \
   %D%/test-sandbox-life %D%/test-sandbox-exec %D%/test-sandbox-files
 UNIT_TESTS += %D%/test-sandbox-profile
-SANDBOX_TEST_LIBS = core/sandbox/libsandbox.a core/store/libstore.a core/policy/libpolicy.a $(UNIT_BASE_LIBS) \
+SANDBOX_TEST_LIBS = core/sandbox/libsandbox.a core/store/libstore.a core/policy/libpolicy.a \
+  core/contract/libcontract.a $(FFI_LIBS) $(UNIT_BASE_LIBS) \
   $(SQLITE_LIBS) -lpthread
 SANDBOX_FAKE = %D%/sandbox-fake.c %D%/sandbox-fake.h %D%/sandbox-host.h \
   %D%/harness.h
