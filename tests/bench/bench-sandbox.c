@@ -297,18 +297,32 @@ mounts_of (int floor_too)
   return text;
 }
 
-/* Where each is mounted and how, without numbers and sizes. */
+static int
+compare_lines (const void *a, const void *b)
+{
+  return strcmp (*(char *const *) a, *(char *const *) b);
+}
+
+/* Where each is mounted and how, without numbers and sizes, in an order that
+ * is not that of their making. */
 static char *
 mounts_shape (char *text)
 {
-  char *out = NULL, *save = NULL, *line, where[256], options[256];
-  size_t size = 0;
+  char *lines[256] = { NULL }, *out = NULL, *save = NULL, *line;
+  char where[256], options[256];
+  size_t size = 0, n = 0, i;
   FILE *file = open_memstream (&out, &size);
 
-  for (line = strtok_r (text, "\n", &save); file && line;
+  for (line = strtok_r (text, "\n", &save); line && n < 256;
        line = strtok_r (NULL, "\n", &save))
-    if (sscanf (line, "%*d %*d %*s %*s %255s %255s", where, options) == 2)
-      fprintf (file, "%s %s\n", where, options);
+    if (sscanf (line, "%*d %*d %*s %*s %255s %255s", where, options) != 2
+        || asprintf (&lines[n++], "%s %s", where, options) < 0)
+      give_up ("a line of mountinfo", NULL);
+  qsort (lines, n, sizeof *lines, compare_lines);
+  for (i = 0; file && i < n; i++) {
+    fprintf (file, "%s\n", lines[i]);
+    free (lines[i]);
+  }
   if (file)
     fclose (file);
   return out;

@@ -72,6 +72,40 @@ sandbox () {
   fi
 }
 
+# A GiB of what does not compress, in memory as a sandbox's files are.
+big=$COFFER_HOME/big
+bytes=${BENCH_BYTES:-1073741824}
+turns=${BENCH_BYTES_RUNS:-5}
+big_make () { [ -s "$big" ] || head -c "$bytes" /dev/urandom > "$big"; }
+
+stdout () {
+  big_make
+  "$here/pairs" -n "$turns" -r 1.053 stdout \
+    ::: sh -c '"$0" run -v "$1:/data/big:ro" -- cat /data/big | cat > /dev/null' \
+      "$coffer" "$big" \
+    ::: sh -c 'cat "$0" | cat > /dev/null' "$big"
+}
+
+copied () { # upload|download
+  big_make
+  id=$("$coffer" sandbox create --disk "$((bytes * 5 / 2))" --ttl 10m) || return 2
+  set -- "$1" "$coffer" sandbox "$1" "$id"
+  if [ "$1" = upload ]; then
+    set -- "$@" "$big" /workspace/big
+  else
+    "$coffer" sandbox upload "$id" "$big" /workspace/big > /dev/null || return 2
+    set -- "$@" /workspace/big "$big.copy"
+  fi
+  status=0
+  "$here/pairs" -n "$turns" -r 1.25 "$1" ::: sh -c \
+    'rm -f "$0.copy"; shift; exec "$@"' "$big" "$@" ::: sh -c \
+    'rm -f "$0.copy"; cp --reflink=never "$0" "$0.copy" && openssl dgst -sha256 "$0.copy" > /dev/null' \
+    "$big" || status=$?
+  "$coffer" sandbox kill "$id" > /dev/null
+  rm -f "$big.copy"
+  return "$status"
+}
+
 echo "# $(uname -sr), $(nproc) processors, load $(cut -d' ' -f1-3 /proc/loadavg), $runs runs, COFFER_HOME on $(stat -f -c %T "$COFFER_HOME")"
 if command -v bwrap > /dev/null; then
   measure run_vs_bwrap 'a run takes at most 1.3 times as long' bwrap_true
@@ -79,6 +113,15 @@ else
   echo "# run_vs_bwrap: SKIP missing: bwrap"
 fi
 measure sandbox 'create, exec and kill in one process: at most 1.25 times the floor and half of bwrap' sandbox
+measure idle '500 at once: 512 KiB each, given back; the last as fast as the first' \
+  "$here/bench-idle"
+measure stdout 'output of a command, at least 0.95 of a plain pipe' stdout
+if command -v openssl > /dev/null; then
+  measure upload 'at least 0.8 of copying and hashing' copied upload
+  measure download 'at least 0.8 of copying and hashing' copied download
+else
+  echo "# upload, download: SKIP missing: openssl"
+fi
 measure run_host 'no promise: the host provider' \
   pairs run_host ::: "$coffer" run --provider host -- /bin/true
 measure start 'no promise: the start of coffer alone' \

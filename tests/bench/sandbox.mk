@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # bench.sh runs this one itself: it needs arguments.
-SANDBOX_BENCHES = %D%/bench-sandbox %D%/floor-init
+SANDBOX_BENCHES = %D%/bench-idle %D%/bench-sandbox %D%/floor-init
 EXTRA_PROGRAMS += $(SANDBOX_BENCHES)
 CLEANFILES += $(SANDBOX_BENCHES)
 
 %C%_bench_sandbox_SOURCES = %D%/bench-sandbox.c %D%/floor.c %D%/floor.h
 %C%_bench_sandbox_CFLAGS = $(HOST_CC_FLAGS)
 %C%_bench_sandbox_LDFLAGS = $(HOST_LINK_FLAGS)
-%C%_bench_sandbox_LDADD = core/sandbox/libsandbox.a core/policy/libpolicy.a \
-  core/provider/libprovider.a core/contract/libcontract.a \
-  core/base/libbase.a core/base/libplace-build.a \
-  sdk/lib/libcoffer-provider.a $(FFI_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) \
-  $(SECCOMP_LIBS) $(MD_LIBS)
+%C%_bench_sandbox_LDADD = $(cli_archives) core/base/libplace-build.a $(cli_libs)
+
+%C%_bench_idle_SOURCES = %D%/bench-idle.c
+%C%_bench_idle_CFLAGS = $(HOST_CC_FLAGS)
+%C%_bench_idle_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_bench_idle_LDADD = $(cli_archives) core/base/libplace-build.a $(cli_libs)
 
 # Without a libc, as the init that it is compared with.
 %C%_floor_init_SOURCES = %D%/floor-init.c plugins/linux/init/lib.c
