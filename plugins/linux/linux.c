@@ -67,6 +67,7 @@ provider_free (struct linux_provider *self)
   pool_free (self->pool);
   coffer_fd_close (&self->init);
   coffer_fd_close (&self->runtime);
+  coffer_buffer_free (&self->etc_names);
   pthread_mutex_destroy (&self->lock);
   free (self);
 }

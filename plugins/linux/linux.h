@@ -107,6 +107,9 @@ struct linux_provider {
   struct id_pool *pool;         /* of root's sandboxes, when there was one */
   uint64_t ns_inodes[7];        /* of this process */
   struct spare spare;
+  int etc_read;                 /* the names are those of /etc as in `etc` */
+  struct stat etc;
+  struct coffer_buffer etc_names;
 };
 
 /* Of the process whose folder in /proc that is: user mnt pid net ipc uts

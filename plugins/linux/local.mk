@@ -16,6 +16,8 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/clone.h \
   %D%/denials.h \
   %D%/limits.c \
+  %D%/etc.c \
+  %D%/etc-names.h \
   %D%/exec.c \
   %D%/facts.c \
   %D%/id-pool.c \

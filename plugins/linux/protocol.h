@@ -55,6 +55,7 @@ enum init_type {
   INIT_PAUSE = 16,              /* everything rests, but the init; DONE */
   INIT_RESUME = 17,             /* DONE */
   INIT_DIAL = 18,               /* DONE with a socket that is connecting */
+  INIT_NAMES = 19,              /* after PLAN: what of /etc to show; none */
 
   INIT_READY = 0x8001,
   INIT_FAILED = 0x8002,
@@ -131,6 +132,12 @@ struct init_mount {
   uint32_t flags;
   uint32_t target;              /* offset */
   uint32_t source;              /* offset; where the pinned one was found */
+};
+
+/* NAMES: strings follow, each NUL-terminated.  As PLAN, of the same build. */
+struct init_names {
+  uint32_t size;
+  uint32_t reserved;
 };
 
 /* READY: `count` facts follow, each of five strings: name, state, value, how,

@@ -23,6 +23,9 @@
 #include "clone.h"
 #include "spawn.h"
 
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE 2
+#endif
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC 4
 #endif
@@ -84,6 +87,23 @@ child_capabilities (struct child *child)
   return 0;
 }
 
+/* It begins with the table of descriptors of this process, which may be long:
+ * its own has what it needs and not the many between, if the kernel lets it be
+ * made that way; else it has all. */
+static int
+child_files_own (const struct child *child)
+{
+  const int low = child->init < child->control ? child->init : child->control;
+  const int high = child->init < child->control ? child->control
+                                                : child->init;
+
+  if (high > low + 1
+      && syscall (SYS_close_range, low + 1, high - 1, CLOSE_RANGE_UNSHARE)
+           == 0)
+    return 0;
+  return (int) syscall (SYS_unshare, CLONE_FILES);
+}
+
 /* Runs in this process's memory while the calling thread waits: system calls
  * only. */
 static int
@@ -95,6 +115,8 @@ child_main (void *data)
 
   if (LAYER_ON (USER) && child_capabilities (child) != 0)
     return 127;
+  if (child_files_own (child) == -1)
+    return child_failed (child, "a table of descriptors");
   if (syscall (SYS_dup3, child->control, 0, 0) == -1
       || (LAYER_ON (FDS)
           && syscall (SYS_close_range, 1, ~0u, CLOSE_RANGE_CLOEXEC) == -1))
@@ -131,7 +153,8 @@ static pid_t
 child_clone (struct child *child, char *stack, size_t size, int *pidfd)
 {
   const int privileged = child->wanted->privileged && LAYER_ON (GROUPS);
-  const int flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD
+  const int flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_PIDFD
+                    | SIGCHLD
                     | LAYER_FLAG (USER, CLONE_NEWUSER)
                     | LAYER_FLAG (MOUNT, CLONE_NEWNS)
                     | LAYER_FLAG (PID, CLONE_NEWPID)
@@ -365,6 +388,9 @@ making_run (struct making *making)
                          + (int64_t) making->spec->ttl_ms * 1000000;
   if (code == COFFER_OK && plan_send (making) == -1)
     code = coffer_fail_errno (call, errno, "sending the plan");
+  /* An init that has ended meanwhile has said why. */
+  if (code == COFFER_OK && etc_send (making) == -1 && errno != ECONNRESET)
+    code = coffer_fail_errno (call, errno, "the names in /etc");
   if (code == COFFER_OK)
     code = ready_take (making);
   if (code == COFFER_OK && making->network != NETWORK_NONE)

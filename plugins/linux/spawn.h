@@ -4,6 +4,7 @@
  * spawn.c   the order of things, the first process, taking it all back
  * spare.c   the first process of the next one, made ahead
  * plan.c    what was asked for, checked, and told to the init
+ * etc.c     what of /etc it shows, told a little later
  * image.c   a workspace in a file, mounted
  * project.c a folder of the host, capped by a project quota
  * limits.c  limits: their ranges, by what means, which of them hold
@@ -122,6 +123,11 @@ void network_env (struct coffer_strings *env, const char *const *given);
 int32_t network_listener_take (struct making *making, struct reply *reply);
 /* Once the init is ready: starts the proxy; says what can be reached. */
 int32_t network_begin (struct making *making);
+
+/* ---- etc.c -------------------------------------------------------------- */
+
+/* After the plan: what of the host's /etc is shown.  -1 with errno. */
+int etc_send (struct making *making);
 
 /* ---- spare.c ------------------------------------------------------------ */
 

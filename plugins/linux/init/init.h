@@ -66,6 +66,9 @@ struct packet {
 /* 1: one packet, 0: the end, or a negative errno (-EAGAIN: none now). */
 int packet_receive (int fd, int wait, struct packet *packet);
 void packet_close_fds (struct packet *packet);
+/* What NAMES holds, which follows the plan: how many bytes, at most `size`, or
+ * a negative errno. */
+long names_receive (int fd, char *out, size_t size);
 /* The body, of at least `need` bytes (zero beyond what was sent, in `copy`);
  * NULL: malformed. */
 const void *packet_body (const struct packet *packet, void *copy,
@@ -82,6 +85,7 @@ struct plan {
   struct init_plan body;
   const struct packet *packet;
   const char *hostname;
+  int control;                  /* the connection that it came on */
   int lifeline, listener;
   size_t first_mount_fd;
 };
@@ -107,6 +111,8 @@ int source_find (const char *source, int pinned);
 /* ---- proc.c ------------------------------------------------------------- */
 
 void proc_make (void);
+/* The sandbox's proc as a mount that is in no place yet. */
+int proc_ahead (void);
 
 /* ---- template.c --------------------------------------------------------- */
 

@@ -249,6 +249,30 @@ packet_receive (int fd, int wait, struct packet *packet)
   return 1;
 }
 
+/* Into memory of the caller's: the plan is still being read. */
+long
+names_receive (int fd, char *out, size_t size)
+{
+  struct {
+    struct init_header header;
+    struct init_names body;
+  } head;
+  struct sys_iovec iov[2] = { { &head, sizeof head }, { out, size } };
+  struct sys_msghdr message = { .iov = iov, .iov_count = 2 };
+  long r;
+
+  do
+    r = SYS (recvmsg, fd, &message, 0);
+  while (r == -EINTR_);
+  if (r < 0)
+    return r;
+  if (r < (long) sizeof head || (message.flags & MSG_TRUNC_) != 0
+      || head.header.magic != INIT_MAGIC || head.header.type != INIT_NAMES
+      || head.header.size != (uint32_t) r || head.body.size != sizeof head.body)
+    return -EPROTO_;
+  return r - (long) sizeof head;
+}
+
 const void *
 packet_body (const struct packet *packet, void *copy, size_t need)
 {

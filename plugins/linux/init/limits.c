@@ -80,10 +80,10 @@ groups_enter (void)
 static int shm_capped;
 
 static int
-number_put (const char *path, uint64_t value)
+number_put (int dir, const char *path, uint64_t value)
 {
   char text[21];
-  int fd = (int) SYS (openat, AT_FDCWD_, path, O_WRONLY_ | O_CLOEXEC_);
+  int fd = (int) SYS (openat, dir, path, O_WRONLY_ | O_CLOEXEC_);
   long r;
 
   if (fd < 0)
@@ -96,15 +96,20 @@ number_put (const char *path, uint64_t value)
 
 /* Segments of System V lie in no file system that is capped.  The kernel lets
  * only root say how much they may take, also in a namespace of its own; a
- * control group counts them all the same. */
+ * control group counts them all the same.  By the sandbox's own proc: in the
+ * machine's, the kernel would look for the file of this namespace among those
+ * of all others, one by one. */
 void
 limits_prepare (const struct plan *plan)
 {
+  int proc;
+
   if (!(plan->body.flags & PLAN_PRIVILEGED))
     return;
-  shm_capped = number_put ("/proc/sys/kernel/shmall",
+  proc = proc_ahead ();
+  shm_capped = number_put (proc, "sys/kernel/shmall",
                            (plan->body.disk_bytes + 4095) / 4096)
-               && number_put ("/proc/sys/kernel/msgmni", 128);
+               && number_put (proc, "sys/kernel/msgmni", 128);
 }
 
 static int watched[4], n_watched;

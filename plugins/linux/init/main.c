@@ -26,7 +26,10 @@ struct connection {
   struct init_command spool;
 };
 
+/* Only so many of them were ever in use: memory that nothing was written to is
+ * none. */
 static struct connection connections[CONNECTIONS_MAX];
+static size_t n_connections;
 static int control_fd = -1;     /* of the maker */
 static int lifeline_fd = -1, listener_fd = -1, timer_fd = -1;
 static int durable;
@@ -110,6 +113,7 @@ plan_read (struct packet *packet, struct plan *plan)
   const char *rest = packet_body (packet, &plan->body, sizeof plan->body);
 
   plan->packet = packet;
+  plan->control = control_fd;
   plan->lifeline = plan->listener = -1;
   if (packet->header->type != INIT_PLAN || rest == NULL
       || plan->body.size != sizeof plan->body
@@ -212,15 +216,18 @@ connection_add (int fd)
 {
   size_t i;
 
-  for (i = 0; i < CONNECTIONS_MAX; i++)
-    if (connections[i].fd < 0) {
-      connections[i].fd = fd;
-      if (fd != control_fd)
-        hello_send (fd, 0);
-      return;
-    }
-  hello_send (fd, EAGAIN_);
-  fd_close (fd);
+  for (i = 0; i < n_connections && connections[i].fd >= 0; i++)
+    ;
+  if (i == CONNECTIONS_MAX) {
+    hello_send (fd, EAGAIN_);
+    fd_close (fd);
+    return;
+  }
+  if (i == n_connections)
+    n_connections++;
+  connections[i].fd = fd;
+  if (fd != control_fd)
+    hello_send (fd, 0);
 }
 
 static void
@@ -255,7 +262,7 @@ tell_exit (struct command *command)
   size_t i;
 
   command->exit.flags |= exit_proxy;
-  for (i = 0; i < CONNECTIONS_MAX; i++)
+  for (i = 0; i < n_connections; i++)
     if (connections[i].fd >= 0 && connections[i].waits == command->id) {
       told |= packet_send (connections[i].fd, INIT_EXIT,
                            connections[i].wait_serial, 0, &command->exit,
@@ -300,7 +307,7 @@ tell_spool (struct command *command)
 {
   struct connection *c;
 
-  for (c = connections; c < connections + CONNECTIONS_MAX; c++)
+  for (c = connections; c < connections + n_connections; c++)
     if (c->fd >= 0 && c->spools == command->id
         && spool_grown (command, &c->spool))
       spool_answer (c, command);
@@ -515,6 +522,8 @@ request_serve (struct connection *connection, struct packet *packet)
     namespaces_note ();
     ready_send (connection->fd, serial, -1);
     return;
+  case INIT_NAMES:              /* a template has an /etc of its own */
+    return;
   case INIT_END:
     init_exit_now (0);
   case INIT_CHANNEL:
@@ -551,7 +560,7 @@ static uint16_t polled[CONNECTIONS_MAX];        /* which connections */
 
 /* The fixed ones, the connections there are, output to keep. */
 static size_t
-polls_fill (size_t *n_connections)
+polls_fill (size_t *polled_now)
 {
   const int fixed[4] = { signal_fd, timer_fd, lifeline_fd, listener_fd };
   size_t n = 0, i, found = 0;
@@ -560,14 +569,14 @@ polls_fill (size_t *n_connections)
     polls[n].fd = fixed[i];
     polls[n].events = POLLIN_;
   }
-  for (i = 0; i < CONNECTIONS_MAX; i++) {
+  for (i = 0; i < n_connections; i++) {
     if (connections[i].fd < 0)
       continue;
     polled[found++] = (uint16_t) i;
     polls[n].fd = connections[i].fd;
     polls[n++].events = POLLIN_;
   }
-  *n_connections = found;
+  *polled_now = found;
   return n + exec_watch (polls + n);
 }
 
@@ -650,13 +659,11 @@ void
 init_main (void)
 {
   struct packet packet;
-  size_t i;
+  int i;
 
   /* It ends by killing all that it sees: only where that is its own. */
   if (LAYERS_WHOLE && SYS (getpid) != 1)
     init_exit_now (2);
-  for (i = 0; i < CONNECTIONS_MAX; i++)
-    connections[i].fd = -1;
   /* The provider leaves the connection at 0 and nothing else. */
   control_fd = (int) SYS (fcntl, 0, 1030 /* F_DUPFD_CLOEXEC */, 3);
   if (control_fd < 0)

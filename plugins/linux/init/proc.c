@@ -66,11 +66,28 @@ counts_limit (void)
     count_limit ("inotify limit", inotify, "64\n");
 }
 
+static int
+proc_new (const char *const *options)
+{
+  return filesystem_new ("proc: mount", "proc", options,
+                         ATTR_NOSUID_ | ATTR_NODEV_ | ATTR_NOEXEC_);
+}
+
+static const char *const none[] = { NULL };
+static int made_ahead = -1;
+
+int
+proc_ahead (void)
+{
+  if (made_ahead < 0)
+    made_ahead = proc_new (none);
+  return made_ahead;
+}
+
 static void
 proc_mount (const char *const *options)
 {
-  int mount = filesystem_new ("proc: mount", "proc", options,
-                              ATTR_NOSUID_ | ATTR_NODEV_ | ATTR_NOEXEC_);
+  int mount = options == none ? proc_ahead () : proc_new (options);
 
   mount_attach ("proc: attach", mount, setup_root (), "proc");
   fd_close (mount);
@@ -79,7 +96,6 @@ proc_mount (const char *const *options)
 void
 proc_make (void)
 {
-  static const char *const none[] = { NULL };
   static const char *const processes[] = { "subset", "pid", NULL };
   /* All else belongs to root and can be written by nobody else. */
   static const char *const read_only[] = { "proc/sys", "proc/pressure" };

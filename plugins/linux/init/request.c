@@ -192,6 +192,7 @@ request_prepare (const struct plan *plan)
 {
   const char *workdir = packet_string (plan->packet, plan->body.workdir);
   const char *env = packet_string (plan->packet, plan->body.env), *at;
+  static char few[1024];
   uint32_t i;
   char *copy;
   size_t size;
@@ -207,7 +208,8 @@ request_prepare (const struct plan *plan)
     at += strlen (at) + 1;
   }
   size = (plan->body.n_env ? (size_t) (at - env) : 0) + strlen (workdir) + 1;
-  copy = memory_map (size, -1);
+  /* Most are short, and a mapping of its own has page tables of its own. */
+  copy = size <= sizeof few ? few : memory_map (size, -1);
   if (copy == NULL)
     setup_fail ("environment", -ENOMEM_);
   memcpy (copy, workdir, strlen (workdir) + 1);

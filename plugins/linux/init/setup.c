@@ -7,6 +7,7 @@
  * walked for a target.  A step that fails names itself and ends everything. */
 
 #include "init.h"
+#include "../etc-names.h"
 
 #define AT_FDCWD_ -100
 #define AT_EMPTY_PATH_ 0x1000
@@ -318,39 +319,37 @@ etc_write (const struct etc_file *file)
 static int
 etc_wanted (const char *name)
 {
-  static const char *const names[]
-    = { "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d",
-        "ca-certificates", "ca-certificates.conf", "fonts" };
   size_t i;
 
-  for (i = 0; i < sizeof names / sizeof names[0]; i++)
-    if (text_equal (name, names[i]))
+  for (i = 0; name[i] != '\0'; i++)
+    if (name[i] == '/')
+      return 0;
+  for (i = 0; i < sizeof etc_names / sizeof etc_names[0]; i++)
+    if (text_equal (name, etc_names[i]))
       return 1;
-  return text_starts (name, "java-") || text_starts (name, "python3");
+  for (i = 0; i < sizeof etc_prefixes / sizeof etc_prefixes[0]; i++)
+    if (text_starts (name, etc_prefixes[i]))
+      return 1;
+  return 0;
 }
 
 /* What the host's /etc has of the things that programs cannot do without. */
 static void
-etc_show (void)
+etc_show (const struct plan *plan)
 {
-  static char entries[32768];
+  static char names[ETC_NAMES_BYTES + 1];
+  const size_t size
+    = (size_t) must ("names in /etc", names_receive (plan->control, names,
+                                                     ETC_NAMES_BYTES));
   char path[300];
-  int dir = (int) must ("/etc", SYS (openat, AT_FDCWD_, "/etc",
-                                     O_DIRECTORY_ | O_CLOEXEC_));
-  const char *name;
-  uint16_t length;
-  long n, at;
+  size_t at;
 
-  while ((n = must ("/etc", SYS (getdents64, dir, entries, sizeof entries)))
-         > 0) {
-    for (at = 0; at < n; at += length) {
-      memcpy (&length, entries + at + 16, sizeof length);
-      name = entries + at + 19;
-      if (etc_wanted (name))
-        host_show (text_join (path, sizeof path, "/etc/", name, NULL));
-    }
+  names[size] = '\0';
+  for (at = 0; at < size; at += strlen (names + at) + 1) {
+    if (!etc_wanted (names + at))
+      setup_fail ("/etc", -EPROTO_);
+    host_show (text_join (path, sizeof path, "/etc/", names + at, NULL));
   }
-  fd_close (dir);
 }
 
 static void
@@ -419,7 +418,7 @@ etc_make (const struct plan *plan)
   }
   if (template_finish ())
     return;
-  etc_show ();
+  etc_show (plan);
   certificates_show ();
   localtime_make ();
 }
@@ -592,7 +591,7 @@ setup_all (const struct plan *plan)
 {
   SYS (umask, 0);
   /* Only of a namespace of its own. */
-  if (LAYER_ON (USER) && LAYER_ON (IPC))
+  if (LAYER_ON (USER) && LAYER_ON (IPC) && LAYER_ON (PID) && LAYER_ON (MOUNT))
     limits_prepare (plan);
   ids_take (plan);
   if (LAYER_ON (DUMPABLE))
