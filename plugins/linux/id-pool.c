@@ -365,6 +365,15 @@ pool_unlock (const struct id_pool *pool)
     flock (pool->fd, LOCK_UN);
 }
 
+/* As far as it can be seen of the numbers: never 0, and no wrap. */
+static int
+window_sane (const struct pool_window *window)
+{
+  return window->first > 0 && window->count > 0
+         && window->count <= POOL_SLOTS
+         && window->first <= POOL_END - window->count;
+}
+
 /* The window, chosen anew when what it was chosen by has changed.  Sandboxes
  * that live keep their places, so that nobody gets them twice. */
 static int
@@ -376,7 +385,7 @@ window_ready (struct id_pool *pool)
 
   if (table->magic == TABLE_MAGIC && table->userns == pool->userns
       && table->subuid_ns == subuid && table->subgid_ns == subgid
-      && table->window.count > 0 && table->window.count <= POOL_SLOTS)
+      && window_sane (&table->window))
     return 0;
   table->magic = 0;
   if (window_find (&table->window) == -1)
@@ -395,7 +404,8 @@ table_ready (struct id_pool *pool)
 
   if (pool->looked_ns != 0 && now - pool->looked_ns < LOOK_NS
       && pool->table->magic == TABLE_MAGIC
-      && pool->table->userns == pool->userns)
+      && pool->table->userns == pool->userns
+      && window_sane (&pool->table->window))
     return 0;
   if (window_ready (pool) == -1)
     return -1;
@@ -408,9 +418,12 @@ table_ready (struct id_pool *pool)
 static int
 slot_free (const struct id_pool *pool, const struct slot *slot)
 {
-  if (slot->pid == 0)
+  const pid_t pid
+    = (pid_t) __atomic_load_n (&slot->pid, __ATOMIC_ACQUIRE);
+
+  if (pid == 0)
     return 1;
-  return slot->pidns == pool->pidns && kill ((pid_t) slot->pid, 0) == -1
+  return slot->pidns == pool->pidns && pid > 0 && kill (pid, 0) == -1
          && errno == ESRCH;
 }
 
@@ -421,13 +434,12 @@ slot_find (struct id_pool *pool, uint32_t *out)
   uint32_t i, at;
 
   for (i = 1; i <= table->window.count; i++) {
-    at = (table->cursor + i) % table->window.count;
+    at = (uint32_t) (((uint64_t) table->cursor + i) % table->window.count);
     if (!slot_free (pool, &table->slots[at]))
       continue;
     table->cursor = at;
-    table->slots[at].pid = 0;
     table->slots[at].pidns = pool->pidns;
-    table->slots[at].pid = (uint32_t) getpid ();
+    pool_note (pool, at, getpid ());
     *out = at;
     return 0;
   }

@@ -217,6 +217,58 @@ several_processes_never_get_the_same (void **state)
   assert_int_equal (rmdir (path), 0);
 }
 
+/* A table that was damaged gives nothing that is not a sandbox's to have. */
+static void
+a_damaged_table_gives_no_other_ids (void **state)
+{
+  static const uint32_t heads[][4] = {
+    /* magic as it is; cursor, first, count */
+    { 1, 0, 0, 16384 }, { 1, UINT32_MAX, 0, 0 }, { 1, 5, 1, UINT32_MAX },
+    { 1, 5, UINT32_MAX - 5, 16384 }, { 1, UINT32_MAX, 0x7effffff, 16384 },
+    { 0, 7, 0, 1 }, { 0, UINT32_MAX, UINT32_MAX, UINT32_MAX },
+  };
+  char path[] = "/tmp/coffer-ids-XXXXXX";
+  uint32_t place, id, head[4];
+  struct id_pool *pool;
+  int runtime, table;
+  size_t i;
+
+  (void) state;
+  if (geteuid () != 0)
+    skip_missing ("root");
+  assert_non_null (mkdtemp (path));
+  runtime = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (i = 0; i < LENGTH (heads); i++) {
+    pool = pool_new (runtime);
+    assert_non_null (pool);
+    assert_int_equal (pool_take (pool, &place, &id), 0);
+    table = openat (runtime, ".ids", O_RDWR | O_CLOEXEC);
+    assert_int_equal (pread (table, head, sizeof head, 0), sizeof head);
+    if (heads[i][0] == 0)
+      head[0] ^= 0x55555555;
+    memcpy (head + 1, heads[i] + 1, 3 * sizeof head[0]);
+    assert_int_equal (pwrite (table, head, sizeof head, 0), sizeof head);
+    close (table);
+    assert_int_equal (pool_take (pool, &place, &id), 0);
+    assert_true (place < POOL_SLOTS);
+    assert_in_range (id, 1, 0x7effffff);
+    assert_int_not_equal (id, 65534);
+    pool_free (pool);
+  }
+  assert_int_equal (unlinkat (runtime, ".ids", 0), 0);
+  /* Nor is one that others may write, or that is no file. */
+  table = openat (runtime, ".ids", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  assert_int_equal (fchmod (table, 0622), 0);
+  close (table);
+  assert_null (pool_new (runtime));
+  assert_int_equal (unlinkat (runtime, ".ids", 0), 0);
+  assert_int_equal (symlinkat ("/etc/passwd", runtime, ".ids"), 0);
+  assert_null (pool_new (runtime));
+  assert_int_equal (unlinkat (runtime, ".ids", 0), 0);
+  close (runtime);
+  assert_int_equal (rmdir (path), 0);
+}
+
 /* ---- sandboxes ---------------------------------------------------------- */
 
 /* What /proc/PID/NAME has, from outside. */
@@ -637,6 +689,7 @@ main (void)
     cmocka_unit_test (where_there_is_none_there_is_none),
     cmocka_unit_test (reserved_ids_are_nobodys),
     cmocka_unit_test (several_processes_never_get_the_same),
+    cmocka_unit_test (a_damaged_table_gives_no_other_ids),
     cmocka_unit_test (each_sandbox_of_root_has_an_id_of_its_own),
     cmocka_unit_test (an_id_is_free_when_its_init_is_gone),
     cmocka_unit_test (groups_of_the_caller_are_given_up_or_reported),
