@@ -2,7 +2,8 @@
 # coffer on other kernels: QEMU and user-mode-linux.  Not of `make check`,
 # which needs neither; contrib/check fetches what they need.
 GUESTS = %D%/qemu.sh %D%/uml.sh
-GUEST_SCENARIOS = %D%/inside/basics.sh %D%/inside/cgroup.sh
+GUEST_SCENARIOS = %D%/inside/basics.sh %D%/inside/cgroup.sh \
+  %D%/inside/quota.sh
 EXTRA_DIST += $(GUESTS) $(GUEST_SCENARIOS) %D%/boot.sh %D%/image.sh \
   %D%/init.sh %D%/jobs.sh %D%/kernel.sh %D%/scope.sh %D%/scenarios %D%/units
 
