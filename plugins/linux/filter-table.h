@@ -107,7 +107,7 @@
   X (fstat, A, A, -1)                                                       \
   X (fstatfs, A, E, -1)                                                     \
   X (fsync, A, E, -1)                                                       \
-  X (ftruncate, A, E, -1)                                                   \
+  X (ftruncate, A, A, -1)                                                     \
   X (futex, A, A, -1)                                                       \
   X (futex_requeue, A, E, 456)                                              \
   X (futex_wait, A, E, 455)                                                 \
@@ -199,8 +199,8 @@
   X (memfd_secret, E, E, -1)                                                \
   X (migrate_pages, E, E, -1)                                               \
   X (mincore, A, E, -1)                                                     \
-  X (mkdir, A, E, -1)                                                       \
-  X (mkdirat, A, E, -1)                                                     \
+  X (mkdir, A, A, -1)                                                         \
+  X (mkdirat, A, A, -1)                                                       \
   X (mknod, A, E, -1)                                                       \
   X (mknodat, A, E, -1)                                                     \
   X (mlock, A, E, -1)                                                       \
@@ -288,7 +288,7 @@
   X (renameat2, A, E, -1)                                                   \
   X (request_key, N, N, -1)                                                 \
   X (restart_syscall, A, A, -1)                                             \
-  X (rmdir, A, E, -1)                                                       \
+  X (rmdir, A, A, -1)                                                         \
   X (rseq, A, A, -1)                                                        \
   X (rt_sigaction, A, A, -1)                                                \
   X (rt_sigpending, A, E, -1)                                               \
@@ -390,8 +390,8 @@
   X (umask, A, E, -1)                                                       \
   X (umount2, E, K, -1)                                                     \
   X (uname, A, A, -1)                                                       \
-  X (unlink, A, E, -1)                                                      \
-  X (unlinkat, A, E, -1)                                                    \
+  X (unlink, A, A, -1)                                                        \
+  X (unlinkat, A, A, -1)                                                      \
   X (unshare, C, E, -1)                                                     \
   X (uselib, E, K, -1)                                                      \
   X (userfaultfd, E, K, -1)                                                 \

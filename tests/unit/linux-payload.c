@@ -736,8 +736,10 @@ try_strict (void)
   REFUSED (EPERM, socketpair (AF_UNIX, SOCK_STREAM, 0, pair));
   REFUSED (EPERM, pipe (pair));
   REFUSED (EPERM, kill (getpid (), 0));
-  REFUSED (EPERM, mkdir ("/tmp/folder", 0700));
-  REFUSED (EPERM, unlink ("/tmp/none"));
+  REFUSED (EPERM, mkdir ("/tmp/folder", 02700));
+  REFUSED (EPERM, link ("/etc/passwd", "/tmp/passwd"));
+  REFUSED (EPERM, symlink ("/etc/passwd", "/tmp/passwd"));
+  REFUSED (EPERM, rename ("/tmp/none", "/tmp/other"));
   REFUSED (EPERM, syscall (SYS_fchmodat, -100, "/tmp/none", 0600));
   REFUSED (EPERM, syscall (SYS_memfd_create, "x", 0));
   REFUSED (EPERM, prctl (PR_SET_DUMPABLE, 0, 0, 0, 0));
@@ -751,6 +753,10 @@ try_strict (void)
   fd = open ("/tmp/plain", O_CREAT | O_RDWR, 0600);
   ALLOWED (fd);
   ALLOWED (write (fd, "x", 1));
+  ALLOWED (ftruncate (fd, 0));
+  ALLOWED (unlink ("/tmp/plain"));
+  ALLOWED (mkdir ("/tmp/folder", 0700));
+  ALLOWED (rmdir ("/tmp/folder"));
   ALLOWED (fcntl (fd, F_GETFL));
   REFUSED (EPERM, fcntl (fd, F_SETLEASE, F_RDLCK));
   REFUSED (EPERM, fcntl (fd, F_DUPFD, 3));

@@ -197,7 +197,7 @@ python_works_in_strict (void **state)
 {
   static const char script[]
     = "import collections, datetime, decimal, errno, json, math, os, random, "
-      "re, statistics, threading\n"
+      "re, statistics, tempfile, threading\n"
       "seen = []\n"
       "t = [threading.Thread(target=lambda: seen.append(1)) "
       "for _ in range(4)]\n"
@@ -209,7 +209,9 @@ python_works_in_strict (void **state)
       "print(len(seen), json.dumps({'x': 6 * 7}), no(os.fork), "
       "no(os.execv, '/bin/true', ['true']), "
       "no(os.posix_spawn, '/bin/true', ['true'], {}), no(os.kill, 1, 0), "
-      "no(os.unlink, '/etc/passwd'), open('/etc/passwd').read(4))\n";
+      "no(os.symlink, '/etc/passwd', 'x'), open('/etc/passwd').read(4), "
+      "tempfile.gettempdir())\n"
+      "with tempfile.TemporaryDirectory() as d: open(d + '/x', 'w').close()\n";
   const char *argv[] = { "/usr/bin/python3", "-I", "-c", script, NULL };
 
   (void) state;
@@ -220,7 +222,7 @@ python_works_in_strict (void **state)
                               &outcome),
                     COFFER_OK);
   assert_string_equal (outcome.err, "");
-  assert_string_equal (outcome.out, "4 {\"x\": 42} no no no no no root\n");
+  assert_string_equal (outcome.out, "4 {\"x\": 42} no no no no no root /tmp\n");
   assert_int_equal (host_kill (&host, "calls"), COFFER_OK);
 }
 
