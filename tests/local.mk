@@ -14,6 +14,7 @@ include tests/unit/base.mk
 include tests/unit/sdk.mk
 include tests/unit/host.mk
 include tests/unit/linux.mk
+include tests/attack/local.mk
 include tests/unit/contract.mk
 include tests/unit/manifest.mk
 include tests/unit/worker.mk

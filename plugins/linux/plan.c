@@ -274,7 +274,7 @@ plan_fill (struct making *making, struct init_plan *plan)
     plan->uid = making->ids.uid;
     plan->gid = making->ids.gid;
   }
-  LAYERS_GIVE (plan->reserved);
+  LAYERS_GIVE (plan->layers);
 }
 
 /* A template's has none, and comes before those that were asked for. */

@@ -117,6 +117,8 @@ struct init_plan {
   uint32_t open_files;          /* RLIMIT_NOFILE; 0: as usual */
   uint64_t address_bytes;       /* RLIMIT_AS; 0: none */
   uint64_t file_bytes;          /* RLIMIT_FSIZE; 0: none */
+  uint32_t layers;              /* 0; layer.h */
+  uint32_t reserved;
 };
 
 enum init_mount_flag {

@@ -181,8 +181,7 @@ build_open (const char *name)
   char path[4096];
   int fd;
 
-  snprintf (path, sizeof path, "%s/plugins/linux/%s", build ? build : ".",
-            name);
+  snprintf (path, sizeof path, "%s/%s", build ? build : ".", name);
   fd = open (path, O_RDONLY | O_CLOEXEC);
   if (fd < 0)
     fail_msg ("%s: %s", path, strerror (errno));
@@ -226,25 +225,15 @@ host_call (struct linux_host *host, int64_t timeout_ms)
   return &call->call;
 }
 
-static void
-open_with (struct linux_host *host, int init, const char *const *config)
+void
+linux_host_load (struct linux_host *host, const char *name)
 {
   const struct coffer_provider *(*entry) (void);
-  struct coffer_file file = { .size = sizeof file, .name = "coffer-init" };
-  const struct coffer_file *files[] = { &file, NULL };
-  struct coffer_open_opts opts = { .size = sizeof opts, .files = files,
-                                   .state_dir = -1, .host = "test" };
+  int module = build_open (name);
   char path[64];
-  int module;
 
   memset (host, 0, sizeof *host);
   host->stream = -1;
-  strcpy (host->runtime_path, "/tmp/coffer-test-XXXXXX");
-  assert_non_null (mkdtemp (host->runtime_path));
-  host->runtime = open (host->runtime_path,
-                        O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  assert_true (host->runtime >= 0);
-  module = build_open ("linux.so");
   snprintf (path, sizeof path, "/proc/self/fd/%d", module);
   host->module = dlopen (path, RTLD_NOW | RTLD_LOCAL);
   if (host->module == NULL)
@@ -253,11 +242,34 @@ open_with (struct linux_host *host, int init, const char *const *config)
   *(void **) &entry = dlsym (host->module, COFFER_ENTRY_NAME);
   assert_non_null (entry);
   host->ops = entry ()->operations;
+}
+
+void
+linux_host_start (struct linux_host *host, int init,
+                  const char *const *config)
+{
+  struct coffer_file file = { .size = sizeof file, .name = "coffer-init",
+                              .fd = init };
+  const struct coffer_file *files[] = { &file, NULL };
+  struct coffer_open_opts opts = { .size = sizeof opts, .files = files,
+                                   .state_dir = -1, .host = "test" };
+
+  strcpy (host->runtime_path, "/tmp/coffer-test-XXXXXX");
+  assert_non_null (mkdtemp (host->runtime_path));
+  host->runtime = open (host->runtime_path,
+                        O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  assert_true (host->runtime >= 0);
   opts.runtime_dir = host->runtime;
-  file.fd = init;
   assert_int_equal (host->ops->open (host_call (host, 5000), NULL, config,
                                      &opts),
                     COFFER_OK);
+}
+
+static void
+open_with (struct linux_host *host, int init, const char *const *config)
+{
+  linux_host_load (host, "plugins/linux/linux.so");
+  linux_host_start (host, init, config);
 }
 
 void
@@ -269,7 +281,7 @@ linux_host_open_with (struct linux_host *host, int init)
 void
 linux_host_open_config (struct linux_host *host, const char *const *config)
 {
-  int init = build_open ("coffer-init");
+  int init = build_open ("plugins/linux/coffer-init");
 
   open_with (host, init, config);
   close (init);

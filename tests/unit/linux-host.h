@@ -43,6 +43,11 @@ void linux_host_open_with (struct linux_host *host, int init);
 /* The same with a configuration, KEY=VALUE. */
 void linux_host_open_config (struct linux_host *host,
                              const char *const *config);
+/* The two halves of it: another module than the provider's own, a file of the
+ * build; then its instance. */
+void linux_host_load (struct linux_host *host, const char *module);
+void linux_host_start (struct linux_host *host, int init,
+                       const char *const *config);
 void linux_host_close (struct linux_host *host);
 
 /* Everything that a command wrote, and how it ended. */

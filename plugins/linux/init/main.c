@@ -122,7 +122,7 @@ plan_read (struct packet *packet, struct plan *plan)
            > (const char *) packet->header + packet->size)
     setup_fail ("plan", -EPROTO_);
   plan_serial = packet->header->serial;
-  LAYERS_TAKE (plan->body.reserved);
+  LAYERS_TAKE (plan->body.layers);
   if ((plan->body.flags & PLAN_LIFELINE) && next < packet->n_fds)
     plan->lifeline = packet->fds[next++];
   if ((plan->body.flags & PLAN_LISTENER) && next < packet->n_fds)
