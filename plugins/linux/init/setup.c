@@ -593,7 +593,8 @@ setup_all (const struct plan *plan)
   /* Only of a namespace of its own. */
   if (LAYER_ON (USER) && LAYER_ON (IPC) && LAYER_ON (PID) && LAYER_ON (MOUNT))
     limits_prepare (plan);
-  ids_take (plan);
+  if (LAYER_ON (USER))
+    ids_take (plan);
   if (LAYER_ON (DUMPABLE))
     must ("prctl dumpable", SYS (prctl, 4, 0, 0, 0, 0));
   if (LAYER_ON (UTS))
