@@ -173,7 +173,7 @@ processes_count (const struct arena *arena)
   pid_t none;
   size_t n = processes_look (-1, &none);
 
-  return n - 1 - (kill (arena->victim, 0) == 0);
+  return n - 1 - (arena->victim > 0 && kill (arena->victim, 0) == 0);
 }
 
 void
@@ -182,20 +182,16 @@ inside_path (pid_t pid, const char *path, char out[512])
   snprintf (out, 512, "/proc/%d/root%s", (int) pid, path);
 }
 
-/* Of the user that the sandbox is, so that nothing but the sandbox is between
- * the two. */
-static int
-victim_start (struct arena *arena)
+int
+victim_start (struct arena *arena, unsigned uid)
 {
   memcpy (arena->victim_memory, arena->secret, 32);
   arena->victim = fork ();
   if (arena->victim != 0)
     return arena->victim < 0 ? -1 : 0;
   if (arena->cage->root
-      && (syscall (SYS_setresgid, arena->victim_uid, arena->victim_uid,
-                   arena->victim_uid) == -1
-          || syscall (SYS_setresuid, arena->victim_uid, arena->victim_uid,
-                      arena->victim_uid) == -1))
+      && (syscall (SYS_setresgid, uid, uid, uid) == -1
+          || syscall (SYS_setresuid, uid, uid, uid) == -1))
     _exit (1);
   prctl (PR_SET_DUMPABLE, 1);
   for (;;)
@@ -387,7 +383,7 @@ arena_reset (struct arena *arena)
 
   secret_new (arena->secret);
   arena->output_size = 0;
-  arena->init = arena->payload = 0;
+  arena->init = arena->payload = arena->victim = 0;
   while (read (arena->terminal, byte, sizeof byte) > 0)
     ;
   accepted (arena->tcp);
@@ -396,7 +392,7 @@ arena_reset (struct arena *arena)
   accepted (arena->abstract);
   return namespaces_reset (arena) == -1 || files_reset (arena) == -1
          || key_reset (arena) == -1 || shm_reset (arena) == -1
-         || left_open_reset (arena) == -1 || victim_start (arena) == -1
+         || left_open_reset (arena) == -1
     ? -1 : 0;
 }
 

@@ -19,7 +19,6 @@ struct arena {
   char secret[33];              /* of this attempt */
   pid_t victim;                 /* a process of the sandbox's own user */
   char *victim_memory;          /* holds the secret there */
-  int victim_uid;
   int tcp, udp, local, abstract;
   char port[8], udp_port[8];
   int left_open[2];
@@ -37,6 +36,9 @@ void secret_new (char secret[33]);
 int arena_open (struct arena *arena);
 /* Before each attempt: everything whole, with a new secret. */
 int arena_reset (struct arena *arena);
+/* A process for it to attack, of the user that the sandbox is outside: nothing
+ * but the sandbox is between the two. */
+int victim_start (struct arena *arena, unsigned uid);
 /* After it: whatever lives is ended. */
 void arena_clear (struct arena *arena);
 

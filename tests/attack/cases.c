@@ -134,20 +134,24 @@ many_processes (struct arena *arena)
   return processes_count (arena) > 60;
 }
 
+/* What was ended may take a moment to be gone; what lives on after it is. */
 static int
 beats (struct arena *arena)
 {
   struct stat before, after;
   int i;
 
-  if (stat ("/srv/rw/beat", &before) == -1)
-    return 0;
-  for (i = 0; i < 200; i++) {
+  for (i = 0; i < 60; i++) {
     /* What has ended has nobody else to be waited for. */
     while (waitpid (-1, NULL, WNOHANG) > 0)
       ;
     if (processes_count (arena) == 0)
-      break;
+      return 0;
+    usleep (10000);
+  }
+  if (stat ("/srv/rw/beat", &before) == -1)
+    return 0;
+  for (i = 0; i < 100; i++) {
     usleep (10000);
     if (stat ("/srv/rw/beat", &after) == 0
         && after.st_size > before.st_size)
@@ -555,10 +559,12 @@ const struct attack attacks[] = {
   CASE ("whiteout", "FS14", 0, shared, device_left),
   CASE ("setuid-program", "FS26", OF_ROOT, setuid_program, secret_out),
   CASE ("disk", "FS20", 0, disk, disk_filled),
-  CASE_AS ("cgroup-leave", "escape", "CG02", OF_ROOT | NEEDS_GROUP, escape, out_of_group),
-  CASE ("fork", "PR01", 0, fork, many_processes),
-  CASE ("survive", "PR04", AFTERWARDS, beat, beats),
-  CASE_AS ("outlive", "survive", "PR04", AFTERWARDS | OWNER_DIES, beat, beats),
+  CASE_AS ("cgroup-leave", "escape", "CG02",
+           OF_ROOT | NEEDS_GROUP | LIMITED, escape, out_of_group),
+  CASE ("fork", "PR01", LIMITED, fork, many_processes),
+  CASE ("survive", "PR04", AFTERWARDS | LIMITED, beat, beats),
+  CASE_AS ("outlive", "survive", "PR04", AFTERWARDS | OWNER_DIES | LIMITED,
+           beat, beats),
   CASE ("kill", "LL06", 0, victim, victim_dead),
   CASE ("vm-read", "CG09", 0, victim, secret_out),
   CASE ("proc-mem", "CG09", 0, victim, secret_out),
@@ -573,7 +579,7 @@ const struct attack attacks[] = {
   CASE_IF ("core", "CG06", AFTERWARDS, can_dump, "core dumps into files",
            core, core_left),
   CASE ("mlock", "ME06", 0, none, locked),
-  CASE ("memory", "ME02", 0, memory, memory_taken),
+  CASE ("memory", "ME02", LIMITED, memory, memory_taken),
   CASE_IF ("io-uring", "NE12", 0, can_ring, "io_uring", none, holds_ring),
   CASE_IF ("perf", "KS06", 0, can_measure, "perf events of a user", none,
            holds_perf),

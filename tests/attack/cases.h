@@ -12,7 +12,8 @@ enum {
   AFTERWARDS = 4,               /* judged when the sandbox was ended */
   ON_TERMINAL = 8,              /* standard input is a terminal */
   OWNER_DIES = 16,              /* its maker ends, and nobody kills it */
-  NATIVE_ONLY = 32
+  NATIVE_ONLY = 32,
+  LIMITED = 64                  /* in a control group, where there is one */
 };
 
 struct attack {
