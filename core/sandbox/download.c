@@ -25,27 +25,48 @@ struct local_file {
   uint64_t size;
 };
 
+static int
+is_zero (const char *bytes)
+{
+  static const char zeros[HOLE];
+
+  return bytes[0] == 0 && memcmp (bytes, zeros, HOLE) == 0;
+}
+
+/* How much of it is written at once, or left as a hole: whole blocks of the
+ * file, all of the same kind, after what is missing of a begun one. */
+static size_t
+run_length (const struct local_file *local, const char *bytes, size_t size,
+            int *hole)
+{
+  size_t part = HOLE - (size_t) (local->size % HOLE);
+
+  *hole = 0;
+  if (!local->regular || part > size)
+    return size;
+  if (part < HOLE)
+    return part;
+  *hole = is_zero (bytes);
+  while (size - part >= HOLE && is_zero (bytes + part) == *hole)
+    part += HOLE;
+  return *hole || size - part >= HOLE ? part : size;
+}
+
 /* Writes at the place that is ours; long runs of zeros become holes. */
 static int
 local_take (void *data, const char *bytes, size_t size, struct error **err)
 {
   struct local_file *local = data;
-  static const char zeros[HOLE];
   size_t part;
+  int hole;
 
   for (; size > 0; bytes += part, size -= part) {
-    part = HOLE - (size_t) (local->size % HOLE);
-    if (!local->regular)
-      part = size;
-    if (part > size)
-      part = size;
+    part = run_length (local, bytes, size, &hole);
     local->size += part;
-    if (local->regular && part == HOLE && memcmp (bytes, zeros, HOLE) == 0) {
-      if (lseek (local->fd, HOLE, SEEK_CUR) < 0)
-        return error_set (err, E_IO, errno, "seek in what is downloaded");
-    } else if (coffer_write_all (local->fd, bytes, part) < 0) {
+    if (hole && lseek (local->fd, (off_t) part, SEEK_CUR) < 0)
+      return error_set (err, E_IO, errno, "seek in what is downloaded");
+    if (!hole && coffer_write_all (local->fd, bytes, part) < 0)
       return error_set (err, E_IO, errno, "write what is downloaded");
-    }
   }
   return 0;
 }
@@ -76,6 +97,18 @@ local_begin (struct local_file *local, int fd)
                    && flags >= 0 && !(flags & O_APPEND);
 }
 
+/* For reading, whatever it was opened for; -1: it is no file. */
+static int
+local_open (const struct local_file *local)
+{
+  char name[64];
+
+  if (!local->regular)
+    return -1;
+  snprintf (name, sizeof name, "/proc/self/fd/%d", local->fd);
+  return open (name, O_RDONLY | O_CLOEXEC);
+}
+
 /* What is on the local side, when that can be read. */
 static int
 local_check (const struct local_file *local, const struct tally *passed,
@@ -84,7 +117,6 @@ local_check (const struct local_file *local, const struct tally *passed,
   coffer_autoclose int fd = -1;
   auto_free char *buffer = malloc (TRANSFER_CHUNK);
   struct tally found;
-  char name[64];
   off_t at = local->start;
   ssize_t n;
 
@@ -92,8 +124,7 @@ local_check (const struct local_file *local, const struct tally *passed,
     return 0;
   if (!buffer)
     return error_set (err, E_NO_MEMORY, 0, "a buffer");
-  snprintf (name, sizeof name, "/proc/self/fd/%d", local->fd);
-  fd = open (name, O_RDONLY | O_CLOEXEC);
+  fd = local_open (local);
   if (fd < 0)
     return error_set (err, E_IO, errno, "read what was downloaded");
   tally_begin (&found);
@@ -115,11 +146,23 @@ static int
 download_verified (struct transfer *transfer, struct local_file *local,
                    struct tally *passed, struct error **err)
 {
+  coffer_autoclose int fd = -1;
+  struct stat st;
   struct tally again;
+  int same = 0;
 
   if (transfer_read (transfer, passed, local_take, local, err) < 0
-      || local_end (local, err) < 0
-      || local_check (local, passed, transfer->path, err) < 0
+      || local_end (local, err) < 0)
+    return -1;
+  fd = local_open (local);
+  if (fd >= 0 && fstat (fd, &st) == 0
+      && st.st_size == local->start + (off_t) passed->size
+      && (!transfer->stat || transfer->reported == passed->size))
+    same = transfer_is_like (transfer, transfer->path, fd, local->start,
+                             passed->size, err);
+  if (same != 0)
+    return same < 0 ? -1 : 0;
+  if (local_check (local, passed, transfer->path, err) < 0
       || transfer_read_back (transfer, transfer->path, &again, err) < 0)
     return -1;
   if (!tally_equal (passed, &again)

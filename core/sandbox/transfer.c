@@ -19,6 +19,7 @@
 
 /* A pause, not a whole copy, that ends a transfer without another deadline. */
 #define IDLE_MS 60000
+#define PIPE_BYTES (1 << 20)
 
 void
 tally_begin (struct tally *tally)
@@ -115,6 +116,8 @@ transfer_pipe (struct transfer *transfer, int reads, int *theirs,
   transfer->pipe = ends[reads];
   if (fcntl (transfer->pipe, F_SETFL, O_NONBLOCK) < 0)
     return error_set (err, E_IO, errno, "a pipe");
+  /* Fewer turns for both sides; no matter if refused. */
+  fcntl (transfer->pipe, F_SETPIPE_SZ, PIPE_BYTES);
   return 0;
 }
 
@@ -159,8 +162,8 @@ transfer_wait (const struct transfer *transfer, int fd, short events,
 /* Reads our end until the call has returned and the pipe is empty: whatever
  * the provider wrote is in it by then. */
 static int
-drain_pipe (struct transfer *transfer, struct tally *tally, take_bytes *take,
-            void *data, struct error **err)
+drain_pipe (struct transfer *transfer, struct tally *tally, int hashed,
+            take_bytes *take, void *data, struct error **err)
 {
   ssize_t n;
   int ready;
@@ -176,16 +179,19 @@ drain_pipe (struct transfer *transfer, struct tally *tally, take_bytes *take,
       continue;
     if (n < 0)
       return error_set (err, E_IO, errno, "a pipe");
-    tally_add (tally, transfer->buffer, (size_t) n);
+    if (hashed)
+      tally_add (tally, transfer->buffer, (size_t) n);
+    else
+      tally->size += (size_t) n;
     if (take && take (data, transfer->buffer, (size_t) n, err) < 0)
       return -1;
     transfer_progress (transfer, tally->size);
   }
 }
 
-int
-transfer_read (struct transfer *transfer, struct tally *tally, take_bytes *take,
-          void *data, struct error **err)
+static int
+read_all (struct transfer *transfer, struct tally *tally, int hashed,
+          take_bytes *take, void *data, struct error **err)
 {
   struct contract_args_file_read args = {
     .sandbox = transfer->sandbox, .path = transfer->path
@@ -198,7 +204,7 @@ transfer_read (struct transfer *transfer, struct tally *tally, take_bytes *take,
   args.out = theirs;
   if (transfer_begin (transfer, COFFER_OP_file_read, &args, err) < 0)
     return -1;
-  if (drain_pipe (transfer, tally, take, data, err) < 0) {
+  if (drain_pipe (transfer, tally, hashed, take, data, err) < 0) {
     transfer_stop (transfer);
     return -1;
   }
@@ -207,6 +213,59 @@ transfer_read (struct transfer *transfer, struct tally *tally, take_bytes *take,
   coffer_fd_close (&transfer->pipe);
   tally_end (tally);
   return 0;
+}
+
+int
+transfer_read (struct transfer *transfer, struct tally *tally,
+               take_bytes *take, void *data, struct error **err)
+{
+  return read_all (transfer, tally, 1, take, data, err);
+}
+
+/* What a local file is compared with, as it comes. */
+struct likeness {
+  int local;
+  off_t at;
+  int differs;
+  char *buffer;                 /* TRANSFER_CHUNK */
+};
+
+static int
+likeness_take (void *data, const char *bytes, size_t size, struct error **err)
+{
+  struct likeness *likeness = data;
+  size_t got = 0;
+  ssize_t n = 1;
+
+  (void) err;
+  while (!likeness->differs && got < size && n > 0) {
+    n = pread (likeness->local, likeness->buffer + got, size - got,
+               likeness->at + (off_t) got);
+    got += n > 0 ? (size_t) n : 0;
+  }
+  likeness->at += (off_t) size;
+  likeness->differs |= got < size
+                       || memcmp (likeness->buffer, bytes, size) != 0;
+  return 0;
+}
+
+int
+transfer_is_like (const struct transfer *like, const char *path, int local,
+                  off_t at, uint64_t size, struct error **err)
+{
+  auto_transfer struct transfer transfer = {
+    .provider = like->provider, .sandbox = like->sandbox, .path = path,
+    .call = like->call, .pipe = -1, .total = like->total, .what = "verifying"
+  };
+  auto_free char *buffer = malloc (TRANSFER_CHUNK);
+  struct likeness likeness = { .local = local, .at = at, .buffer = buffer };
+  struct tally tally;
+
+  if (!buffer)
+    return error_set (err, E_NO_MEMORY, 0, "a buffer");
+  if (read_all (&transfer, &tally, 0, likeness_take, &likeness, err) < 0)
+    return -1;
+  return !likeness.differs && tally.size == size;
 }
 
 int

@@ -3,7 +3,8 @@
  *
  * Both ways the bytes are hashed once while they pass, and then the sandbox's
  * side is read through the provider and compared: what a provider says about
- * itself is no proof that the bytes arrived. */
+ * itself is no proof that the bytes arrived.  Where the local side is a file it
+ * is compared with that; else, and where these differ, by its hash. */
 
 #ifndef SANDBOX_TRANSFER_H
 #define SANDBOX_TRANSFER_H
@@ -12,7 +13,7 @@
 #include "sandbox/async.h"
 #include "sandbox/host.h"
 
-#define TRANSFER_CHUNK 65536
+#define TRANSFER_CHUNK (256 << 10)
 
 /* What passed: its length and hash. */
 struct tally {
@@ -70,6 +71,12 @@ int transfer_read (struct transfer *transfer, struct tally *tally,
 /* The same again, to see what is really there. */
 int transfer_read_back (const struct transfer *like, const char *path,
                         struct tally *tally, struct error **err);
+
+/* The same, byte by byte against a local file from `at` on, which takes less
+ * than to hash them: 1 when all `size` bytes are the same, 0 when they are not,
+ * -1 when it cannot be read. */
+int transfer_is_like (const struct transfer *like, const char *path, int local,
+                      off_t at, uint64_t size, struct error **err);
 
 /* E_FILE_MISMATCH.  Returns -1. */
 int transfer_mismatch (const char *path, const struct tally *ours,
