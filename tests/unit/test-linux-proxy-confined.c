@@ -275,10 +275,10 @@ status_of (size_t i, int confined)
   return WIFEXITED (status) ? WEXITSTATUS (status) : 200;
 }
 
-static int
-ports_have_rules (void)
+static long
+landlock_abi (void)
 {
-  return syscall (444 /* landlock_create_ruleset */, NULL, 0, 1) >= 4;
+  return syscall (444 /* landlock_create_ruleset */, NULL, 0, 1);
 }
 
 static void
@@ -291,7 +291,7 @@ it_keeps_what_it_is_for_and_nothing_else (void **state)
   for (i = 0; i < COUNT; i++) {
     got = status_of (i, 1);
     if (attempts[i].may == 2) {
-      if (got != !ports_have_rules ())
+      if (got != (landlock_abi () < 4))
         fail_msg ("%s: %d", attempts[i].what, got);
     } else if (got != attempts[i].may)
       fail_msg ("%s: %d", attempts[i].what, got);
@@ -365,5 +365,9 @@ main (void)
     cmocka_unit_test (it_keeps_what_it_is_for_and_nothing_else),
   };
 
+  if (landlock_abi () <= 0) {
+    puts ("1..0 # SKIP missing: Landlock");
+    return 0;
+  }
   return cmocka_run_group_tests (tests, prepare, clear);
 }
