@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ struct unpacker {
   struct report *report;
   SHA2_CTX hash;
   uint64_t entries;
+  char block[65536];
 };
 
 /* One entry: its name in the archive, and taken apart. */
@@ -392,6 +394,32 @@ covers_make (struct unpacker *unpacker)
   return 0;
 }
 
+/* Also ends when nobody waits for the report any more: the archive may come from
+ * somebody who never ends. */
+static la_ssize_t
+read_more (struct archive *in, void *data, const void **block)
+{
+  struct unpacker *unpacker = data;
+  struct pollfd polls[2] = { { STDIN_FILENO, POLLIN, 0 },
+                             { ARCHIVE_REPORT_FD, 0, 0 } };
+  ssize_t n;
+
+  while (poll (polls, 2, -1) < 0)
+    if (errno != EINTR)
+      break;
+  if (polls[1].revents) {
+    archive_set_error (in, ECANCELED, "nobody waits for it any more");
+    return -1;
+  }
+  do
+    n = read (STDIN_FILENO, unpacker->block, sizeof unpacker->block);
+  while (n < 0 && errno == EINTR);
+  if (n < 0)
+    archive_set_error (in, errno, "%s", strerror (errno));
+  *block = unpacker->block;
+  return n;
+}
+
 static int
 archive_begin (struct unpacker *unpacker)
 {
@@ -403,7 +431,8 @@ archive_begin (struct unpacker *unpacker)
       || archive_read_support_filter_bzip2 (in) != ARCHIVE_OK
       || archive_read_support_filter_xz (in) != ARCHIVE_OK
       || archive_read_support_filter_zstd (in) != ARCHIVE_OK
-      || archive_read_open_fd (in, STDIN_FILENO, 65536) != ARCHIVE_OK)
+      || archive_read_open (in, unpacker, NULL, read_more, NULL)
+           != ARCHIVE_OK)
     return fail_in (unpacker, NULL);
   return 0;
 }
@@ -411,30 +440,36 @@ archive_begin (struct unpacker *unpacker)
 int
 unpack (const struct caps *caps, struct report *report)
 {
-  struct unpacker unpacker = { .in = archive_read_new (), .caps = caps,
-                               .report = report };
+  struct unpacker *unpacker = calloc (1, sizeof *unpacker);
   struct archive_entry *entry;
   int r;
 
-  if (!unpacker.in)
+  if (unpacker)
+    unpacker->in = archive_read_new ();
+  if (!unpacker || !unpacker->in) {
+    free (unpacker);
     return report_fail (report, NULL, "out of memory");
-  sha256_begin (&unpacker.hash);
-  r = archive_begin (&unpacker);
+  }
+  unpacker->caps = caps;
+  unpacker->report = report;
+  sha256_begin (&unpacker->hash);
+  r = archive_begin (unpacker);
   while (r == 0) {
-    int next = archive_read_next_header (unpacker.in, &entry);
+    int next = archive_read_next_header (unpacker->in, &entry);
 
     if (next == ARCHIVE_EOF)
       break;
-    r = next == ARCHIVE_OK ? unpack_entry (&unpacker, entry)
-                           : fail_in (&unpacker, NULL);
+    r = next == ARCHIVE_OK ? unpack_entry (unpacker, entry)
+                           : fail_in (unpacker, NULL);
   }
-  if (r == 0 && unpacker.entries == 0)
+  if (r == 0 && unpacker->entries == 0)
     r = report_fail (report, NULL, "there is nothing in it");
   if (r == 0)
-    r = covers_make (&unpacker);
+    r = covers_make (unpacker);
   if (r == 0 && syncfs (ARCHIVE_FOLDER_FD) < 0)
     r = report_fail (report, NULL, "sync: %s", strerror (errno));
-  sha256_end (&unpacker.hash, report->digest);
-  archive_read_free (unpacker.in);
+  sha256_end (&unpacker->hash, report->digest);
+  archive_read_free (unpacker->in);
+  free (unpacker);
   return r;
 }
