@@ -513,6 +513,8 @@ try_untag (void)
   setrlimit (RLIMIT_LOCKS, &none);
   setrlimit (RLIMIT_RTTIME, &none);
   setrlimit (RLIMIT_RSS, &none);
+  printf ("lowered\n");
+  fflush (stdout);
   sleep (60);
 }
 

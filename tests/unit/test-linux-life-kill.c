@@ -110,7 +110,7 @@ test_nothing_is_missed_and_nobody_else_hit (void **state)
     others_begin ("fugitive", others);
     begun = coffer_now_ns ();
     held = start ("fugitive", fugitives[i], 400);
-    if (!host_gone (held, 5 * SECOND))
+    if (!host_gone (held, 7 * SECOND))
       fail_msg ("lives on: %s", fugitives[i]);
     close (held);
     wait_exec ("fugitive", "e3");
@@ -118,8 +118,7 @@ test_nothing_is_missed_and_nobody_else_hit (void **state)
     assert_int_equal (host.exit.signal, SIGKILL);
     assert_int_equal (host.exit.code, -1);
     assert_string_equal (host.limits, "timeout ");
-    assert_true (host.exit.killed >= 1);
-    assert_true (coffer_now_ns () - begun < 5 * SECOND);
+    assert_true (coffer_now_ns () - begun < 8 * SECOND);
     others_live ("fugitive", others);
   }
 }
@@ -139,7 +138,9 @@ test_a_fleeing_fork_bomb_is_over (void **state)
   host_payload (&host, "bomb");
   other = start ("bomb", "sleep 1000", 0);
   held = start ("bomb", "exec ./payload bomb", 500);
-  assert_true (host_gone (held, 6 * SECOND));
+  /* Less than a second; but on one slow processor, of which the init has its
+   * share among the bomb's. */
+  assert_true (host_gone (held, 12 * SECOND));
   close (held);
   wait_exec ("bomb", "e2");
   assert_int_equal (host.exit.timed_out, 1);
@@ -149,6 +150,25 @@ test_a_fleeing_fork_bomb_is_over (void **state)
   assert_string_equal (outcome.out, "0\n");
   assert_int_equal (host.exit.code, 4);
   assert_int_equal (host_kill (&host, "bomb"), COFFER_OK);
+}
+
+/* Each one that was killed with it is counted, also one that is nobody's child
+ * any more or has lowered its limits. */
+static void
+test_the_killed_are_counted (void **state)
+{
+  int held;
+
+  (void) state;
+  create ("count");
+  host_payload (&host, "count");
+  held = start ("count", "sleep 60 & (setsid sleep 60 &) & ./payload untag & "
+                "sleep 60", 2500);
+  wait_exec ("count", "e1");
+  assert_int_equal (host.exit.timed_out, 1);
+  assert_int_equal (host.exit.killed, 4);
+  close (held);
+  assert_int_equal (host_kill (&host, "count"), COFFER_OK);
 }
 
 /* Who takes another's part only puts itself into danger: the limits that tell
@@ -161,8 +181,11 @@ test_a_tag_cannot_be_another_s (void **state)
   (void) state;
   others_begin ("masks", others);
   liar = start ("masks", "exec ./payload untag", 0);
+  assert_int_equal (coffer_wait_fd (liar, POLLIN, coffer_now_ns ()
+                                    + 8 * SECOND, -1),
+                    1);
   held = start ("masks", "sleep 60", 300);
-  assert_true (host_gone (held, 5 * SECOND));
+  assert_true (host_gone (held, 7 * SECOND));
   /* It may have been e4's, as far as could be seen. */
   assert_true (host_gone (liar, 5 * SECOND));
   close (held);
@@ -315,6 +338,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_nothing_is_missed_and_nobody_else_hit),
     cmocka_unit_test (test_a_fleeing_fork_bomb_is_over),
+    cmocka_unit_test (test_the_killed_are_counted),
     cmocka_unit_test (test_a_tag_cannot_be_another_s),
     cmocka_unit_test (test_a_signal_to_everybody_reaches_nobody),
     cmocka_unit_test (test_signals_one_by_one_are_told),

@@ -212,7 +212,7 @@ test_timeout_spares_others (void **state)
   sh_in ("several",
          "trap '' TERM; (setsid sh -c 'sleep 60 & sleep 60' &) & "
          "sh -c 'kill -STOP $$' & sleep 60",
-         300);
+         1500);
   assert_int_equal (host.exit.timed_out, 1);
   assert_true (host.exit.killed >= 3);
   /* The other one still holds its pipe, and is listed. */

@@ -12,8 +12,10 @@
 
 #define SIGKILL_ 9
 #define SIGSTOP_ 19
-#define STOP_NS 600000000       /* then they are killed, found twice or not */
-#define GIVE_UP_NS 2000000000
+#define STOP_NS 2000000000      /* then they are killed, found twice or not */
+/* Long, since it ends all others too: with one slow processor this process has
+ * its turn once in a second or two while hundreds fork. */
+#define GIVE_UP_NS 8000000000
 #define STEP_NS 1000000
 
 struct look {

@@ -99,7 +99,9 @@ tag_of (int pid)
 long
 processes_visit (void (*visit) (int pid, void *data), void *data)
 {
-  static char entries[32768];
+  /* A few at a time: what flees from its number has a higher one by then, and
+   * is met again before the end.  A list of all would be of yesterday. */
+  char entries[128] __attribute__ ((aligned (8)));
   static int proc = -1;
   const char *digit;
   uint16_t length;
