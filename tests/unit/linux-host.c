@@ -192,10 +192,12 @@ static int32_t
 test_file (struct coffer_call *call, const char *name)
 {
   const char *late = host_of (call)->late;
+  char path[256];
   int fd;
 
+  snprintf (path, sizeof path, "plugins/linux/%s", name);
   if (late == NULL)
-    return build_open (name);
+    return build_open (path);
   fd = open (late, O_RDONLY | O_CLOEXEC);
   return fd < 0 ? -COFFER_NOT_FOUND : fd;
 }

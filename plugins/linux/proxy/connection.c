@@ -33,6 +33,7 @@ struct connection {
   enum state state;
   int client, server, lookup;   /* -1: none */
   int is_socks, greeted, is_plain;
+  int hung_up;                  /* the client, after its request */
   struct flow up, down;
   struct http_head head;
   struct target target;
@@ -513,22 +514,46 @@ flow_move (struct flow *flow, int from, int to, struct http_body *body)
   return moved;
 }
 
+/* After a request of HTTP: whether its sender is still there.  What more it
+ * sends is nobody's.  1: it has gone with a bang. */
+static int
+client_watch (struct connection *c)
+{
+  char dropped[4096];
+  ssize_t n;
+
+  if (!c->is_plain || !c->up.shut || c->hung_up)
+    return 0;
+  n = recv (c->client, dropped, sizeof dropped, 0);
+  c->hung_up = n == 0;
+  return n < 0 && errno != EAGAIN && errno != EINTR;
+}
+
+/* One end is through: the other may take its time, but not all of it. */
+static int64_t
+idle_ns (const struct connection *c)
+{
+  return c->hung_up || c->down.shut || (c->up.shut && !c->is_plain)
+    ? HALF_NS : IDLE_NS;
+}
+
 static int
 relay_step (struct connection *c, int64_t now)
 {
+  int gone = client_watch (c);
   int up = flow_move (&c->up, c->client, c->server,
                       c->is_plain ? &c->head.body : NULL);
   int down = up == -1 ? -1 : flow_move (&c->down, c->server, c->client, NULL);
 
-  if (up == -1 || down < 0)
+  if (gone || up == -1 || down < 0)
     return 1;
   /* A server that has heard enough may still have something to say. */
   if (up == -2) {
     c->up.start = c->up.end;
     c->up.eof = c->up.shut = 1;
   }
-  if (up > 0 || down > 0)
-    c->deadline = now + IDLE_NS;
+  if (up > 0 || down > 0 || c->deadline > now + idle_ns (c))
+    c->deadline = now + idle_ns (c);
   if (c->down.shut && c->is_plain) {
     fd_close (&c->server);
     c->state = LEAVING;
@@ -640,7 +665,8 @@ connection_polls (const struct connection *c, struct pollfd polls[2])
     return polls_add (polls, 0, c->server, 0, 1);
   case RELAYING:
     n = polls_add (polls, n, c->client,
-                   !c->up.eof && flow_is_empty (&c->up),
+                   (!c->up.eof && flow_is_empty (&c->up))
+                     || (c->is_plain && c->up.shut && !c->hung_up),
                    !flow_is_empty (&c->down));
     return polls_add (polls, n, c->server,
                       !c->down.eof && flow_is_empty (&c->down),

@@ -34,11 +34,13 @@ enum {
 #define ADDRESSES_MAX 8
 
 /* Until a request is whole; until a name is resolved; until one of the
- * addresses answers; between bytes; until a refusal was taken note of. */
+ * addresses answers; between bytes, and when one end is through; until a
+ * refusal was taken note of. */
 #define REQUEST_NS INT64_C (10000000000)
 #define RESOLVE_NS INT64_C (10000000000)
 #define CONNECT_NS INT64_C (15000000000)
 #define IDLE_NS INT64_C (900000000000)
+#define HALF_NS INT64_C (120000000000)
 #define LINGER_NS INT64_C (2000000000)
 
 extern struct policy policy;
