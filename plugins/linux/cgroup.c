@@ -203,11 +203,20 @@ groups_note (struct place *place, const char *id, int folder)
 }
 
 static void
+group_close (struct cgroup *group)
+{
+  int i;
+
+  coffer_fd_close (&group->into);
+  coffer_fd_close (&group->commands);
+  for (i = 0; i < 3; i++)
+    coffer_fd_close (&group->own[i]);
+}
+
+static void
 group_give_up (int folder, struct cgroup *group)
 {
-  coffer_fd_close (&group->into);
-  coffer_fd_close (&group->commands[0]);
-  coffer_fd_close (&group->commands[1]);
+  group_close (group);
   if (cgroup_remove (folder) == 0)
     unlinkat (folder, "cgroup", 0);
 }
@@ -246,22 +255,25 @@ void
 cgroup_enter (int folder, pid_t pid, const struct cgroup_limits *limits,
               struct cgroup *group)
 {
-  if (group->bits == 0)
+  if (group->bits == 0 || group->version == 1)
     return;
-  if (group->version == 1)
-    v1_enter (group->place, pid, limits, group);
-  else
-    v2_enter (group->place->dirs[0], pid, limits, group);
+  v2_enter (group->place->dirs[0], pid, limits, group);
   if (group->bits == 0)
     group_give_up (folder, group);
+}
+
+int
+cgroup_check (pid_t pid, const struct cgroup *group)
+{
+  return group->bits == 0 || group->version != 1
+             || v1_has (group->place, pid, group)
+    ? 0 : -1;
 }
 
 void
 cgroup_fini (struct cgroup *group)
 {
-  coffer_fd_close (&group->into);
-  coffer_fd_close (&group->commands[0]);
-  coffer_fd_close (&group->commands[1]);
+  group_close (group);
   free (group->place);
   group->place = NULL;
 }

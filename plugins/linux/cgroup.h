@@ -71,9 +71,9 @@ void v1_make (const struct place *place,
               const struct cgroup_limits *limits, struct cgroup *group);
 void v2_make (const char *dir, const struct cgroup_limits *limits,
               struct cgroup *group);
-/* Moves the first process in, and reads all of it back. */
-void v1_enter (const struct place *place, pid_t pid,
-               const struct cgroup_limits *limits, struct cgroup *group);
+/* Whether the first process has put itself where it belongs. */
+int v1_has (const struct place *place, pid_t pid, const struct cgroup *group);
+/* Moves it in, and reads all of it back. */
 void v2_enter (const char *dir, pid_t pid, const struct cgroup_limits *limits,
                struct cgroup *group);
 /* Whether groups below this one can have limits, once processes in it have

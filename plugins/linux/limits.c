@@ -229,8 +229,13 @@ quota_fact (struct making *making)
 int32_t
 limits_facts (struct making *making)
 {
-  int32_t code = cgroup_fact (making);
+  int32_t code;
 
+  if (LAYERS_WHOLE && cgroup_check (making->pid, &making->cgroup) == -1)
+    return coffer_fail (making->call, COFFER_INTERNAL,
+                        "the sandbox could not be set up: its init is not in "
+                        "its control group");
+  code = cgroup_fact (making);
   if (code == COFFER_OK)
     code = memory_fact (making);
   if (code == COFFER_OK)

@@ -290,11 +290,13 @@ struct cgroup {
   int swap_off;                 /* nothing of its memory goes to swap */
   int into;                     /* version 2: where its init begins, -1 */
   int entered;                  /* it was begun there */
-  int commands[2];              /* what commands write themselves into, -1 */
+  int commands;                 /* what commands write themselves into, -1 */
+  int own[3];                   /* what the init does, -1 */
   const char *why;              /* something is missing; NULL: nothing is */
   struct place *place;
 };
-#define CGROUP_NONE { .into = -1, .commands = { -1, -1 } }
+#define CGROUP_NONE \
+  { .into = -1, .commands = -1, .own = { -1, -1, -1 } }
 
 /* Limits that this process could set; and why not all. */
 unsigned cgroup_usable (const char **why);
@@ -302,9 +304,12 @@ unsigned cgroup_usable (const char **why);
  * sandbox's folder.  What cannot be had is not in the bits. */
 void cgroup_make (int folder, const char *id, int single,
                   const struct cgroup_limits *limits, struct cgroup *group);
-/* Moves the init in, and reads all of it back. */
+/* Moves the init in, where it does not do that itself, and reads all of it
+ * back. */
 void cgroup_enter (int folder, pid_t pid, const struct cgroup_limits *limits,
                    struct cgroup *group);
+/* Whether it is where it was to go: 0, or -1. */
+int cgroup_check (pid_t pid, const struct cgroup *group);
 void cgroup_fini (struct cgroup *group);
 /* Ends and removes the groups that the folder names. */
 int cgroup_remove (int folder);

@@ -23,6 +23,7 @@
 
 #define INODES_DEFAULT 65536
 #define PLAN_MAX 60000
+#define PLAN_FDS_MAX (MOUNTS_MAX + 6)
 
 /* ---- the specification -------------------------------------------------- */
 
@@ -286,6 +287,36 @@ mount_target (const struct making *making, size_t i)
   return i < before ? "" : making->spec->mounts[i - before]->target;
 }
 
+/* In the order that the init takes them. */
+static size_t
+plan_fds (const struct making *making, struct init_plan *plan,
+          int fds[PLAN_FDS_MAX])
+{
+  const struct cgroup *group = &making->cgroup;
+  size_t n = 0, i;
+
+  if (making->spec->lifeline >= 0) {
+    plan->flags |= PLAN_LIFELINE;
+    fds[n++] = making->spec->lifeline;
+  }
+  if (making->listener >= 0) {
+    plan->flags |= PLAN_LISTENER;
+    fds[n++] = making->listener;
+  }
+  if (group->commands >= 0) {
+    plan->flags |= PLAN_GROUP;
+    fds[n++] = group->commands;
+  }
+  for (i = 0; i < sizeof group->own / sizeof group->own[0]; i++)
+    if (group->own[i] >= 0) {
+      plan->own_groups++;
+      fds[n++] = group->own[i];
+    }
+  for (i = 0; i < making->n_mounts; i++)
+    fds[n++] = making->mount_fds[i];
+  return n;
+}
+
 int
 plan_send (struct making *making)
 {
@@ -295,7 +326,7 @@ plan_send (struct making *making)
   const struct coffer_sandbox_spec *spec = making->spec;
   const char *const *env = spec->env;
   struct link link = { .fd = making->control };
-  int fds[MOUNTS_MAX + 4];
+  int fds[PLAN_FDS_MAX];
   struct request request = { .type = INIT_PLAN, .body = &plan,
                              .size = sizeof plan, .fds = fds };
   const uint32_t mounts_size
@@ -328,21 +359,7 @@ plan_send (struct making *making)
   /* The offsets are known now. */
   if (mounts_size > 0)
     memcpy (strings.data, making->mounts, mounts_size);
-  if (spec->lifeline >= 0) {
-    plan.flags |= PLAN_LIFELINE;
-    fds[request.n_fds++] = spec->lifeline;
-  }
-  if (making->listener >= 0) {
-    plan.flags |= PLAN_LISTENER;
-    fds[request.n_fds++] = making->listener;
-  }
-  for (i = 0; i < 2; i++)
-    if (making->cgroup.commands[i] >= 0) {
-      plan.flags |= i == 0 ? PLAN_GROUP : PLAN_GROUP_2;
-      fds[request.n_fds++] = making->cgroup.commands[i];
-    }
-  for (i = 0; i < making->n_mounts; i++)
-    fds[request.n_fds++] = making->mount_fds[i];
+  request.n_fds = plan_fds (making, &plan, fds);
   request.more = strings.data;
   request.more_size = strings.size;
   return link_send (&link, &request, making->call);

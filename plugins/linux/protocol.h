@@ -93,7 +93,6 @@ enum init_plan_flag {
   PLAN_LANDLOCK = 256,          /* refused without */
   PLAN_GROUP = 512,             /* descriptor: of a file of a control group
                                  * that a command writes itself into */
-  PLAN_GROUP_2 = 1024,          /* descriptor: one more */
   PLAN_HOST_NETWORK = 2048,     /* the network namespace is the maker's */
   PLAN_PROXY = 4096             /* READY has a listener, for coffer-proxy */
 };
@@ -118,7 +117,8 @@ struct init_plan {
   uint64_t address_bytes;       /* RLIMIT_AS; 0: none */
   uint64_t file_bytes;          /* RLIMIT_FSIZE; 0: none */
   uint32_t layers;              /* 0; layer.h */
-  uint32_t reserved;
+  uint32_t own_groups;          /* descriptors, after those: of groups that
+                                 * the init writes itself into */
 };
 
 enum init_mount_flag {

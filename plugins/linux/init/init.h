@@ -165,8 +165,10 @@ long filter_enter_strict (uint64_t *secret);
 
 /* ---- limits.c ----------------------------------------------------------- */
 
-/* Files of control groups that a command writes itself into, -1. */
-extern int group_fds[2];
+/* The file of a control group that a command writes itself into, -1. */
+extern int commands_group;
+/* This process's own: written to, and closed. */
+void group_join (int fd);
 /* In the process that is to be a command: 0 or a negative errno. */
 long groups_enter (void);
 /* While there are rights to: what shared memory of System V may take. */

@@ -13,7 +13,7 @@
 #define CORE_BYTES 1
 #define SPARE_BYTES (1u << 20)   /* of an image that is as good as full */
 
-int group_fds[2] = { -1, -1 };
+int commands_group = -1;
 
 /* ---- of each process ---------------------------------------------------- */
 
@@ -65,16 +65,17 @@ limits_set (const struct plan *plan)
 
 /* ---- of the whole sandbox ----------------------------------------------- */
 
+void
+group_join (int fd)
+{
+  must ("control group", SYS (write, fd, "0", 1));
+  fd_close (fd);
+}
+
 long
 groups_enter (void)
 {
-  long r = 0;
-  int i;
-
-  for (i = 0; i < 2 && r >= 0; i++)
-    if (group_fds[i] >= 0)
-      r = SYS (write, group_fds[i], "0", 1);
-  return r < 0 ? r : 0;
+  return commands_group < 0 ? 0 : SYS (write, commands_group, "0", 1);
 }
 
 static int shm_capped;

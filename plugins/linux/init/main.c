@@ -128,9 +128,10 @@ plan_read (struct packet *packet, struct plan *plan)
   if ((plan->body.flags & PLAN_LISTENER) && next < packet->n_fds)
     plan->listener = packet->fds[next++];
   if ((plan->body.flags & PLAN_GROUP) && next < packet->n_fds)
-    group_fds[0] = packet->fds[next++];
-  if ((plan->body.flags & PLAN_GROUP_2) && next < packet->n_fds)
-    group_fds[1] = packet->fds[next++];
+    commands_group = packet->fds[next++];
+  for (; plan->body.own_groups > 0 && next < packet->n_fds;
+       plan->body.own_groups--)
+    group_join (packet->fds[next++]);
   plan->first_mount_fd = next;
   plan->hostname = packet_string (packet, plan->body.hostname);
   if (plan->hostname == NULL)
