@@ -11,8 +11,8 @@ test_packages='git g++ clang libclang-rt-dev llvm binutils libcmocka-dev bubblew
 
 # For guests of other kernels; the QEMU one boots Debian's linux-image-cloud-amd64,
 # which tests/guest/kernel.sh fetches and nobody installs.
-guest_packages='qemu-system-x86 user-mode-linux e2fsprogs attr util-linux strace kmod
-  iproute2'
+guest_packages='qemu-system-x86 user-mode-linux e2fsprogs attr util-linux strace
+  kmod iproute2 mawk procps'
 
 # A tool may come from another package than the one we would install.
 package_present () {

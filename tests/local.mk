@@ -40,3 +40,10 @@ endif
 TESTS += $(SCENARIOS)
 EXTRA_DIST += $(SCENARIOS) %D%/unit/no-cmocka.sh %D%/unit/run.sh
 EXTRA_DIST += %D%/skips.allow
+EXTRA_DIST += %D%/long.sh
+
+# The full counts: soaks, guests of other kernels, fuzzing under ASan.
+check-long: all
+	COFFER_BUILD='$(abs_top_builddir)' COFFER_SOURCE='$(abs_top_srcdir)' \
+	  CHECK_SCALE="$${CHECK_SCALE:-100}" $(SHELL) $(srcdir)/%D%/long.sh '$(MAKE)'
+.PHONY: check-long

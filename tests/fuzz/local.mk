@@ -12,7 +12,7 @@ else
 FUZZ_LINK_FLAGS = $(HOST_LINK_FLAGS)
 FUZZ_MAIN = %D%/standalone.c
 endif
-EXTRA_DIST += %D%/seeds %D%/standalone.c
+EXTRA_DIST += %D%/run.sh %D%/seeds %D%/standalone.c
 
 FUZZERS += %D%/fuzz-json
 %C%_fuzz_json_SOURCES = %D%/fuzz-json.c $(FUZZ_MAIN)
@@ -59,31 +59,11 @@ check_PROGRAMS += $(FUZZERS)
 TESTS += $(FUZZERS)
 endif
 
+# 10000 runs each, times CHECK_SCALE.
 check-fuzz: $(FUZZERS)
-	@runs=`expr 10000 '*' "$${CHECK_SCALE:-1}"`; \
-	for f in $(FUZZERS); do \
-	  name=$${f##*/fuzz-}; new=`mktemp -d` || exit 1; \
-	  echo "fuzz $$name: $$runs runs"; \
-	  ASAN_OPTIONS=detect_leaks=1:$$ASAN_OPTIONS \
-	    ./$$f -runs=$$runs -seed=1 -timeout=10 -rss_limit_mb=2048 \
-	    -print_final_stats=0 -verbosity=0 -artifact_prefix=./ \
-	    $$new $(srcdir)/%D%/seeds/$$name; \
-	  status=$$?; rm -rf "$$new"; \
-	  test $$status -eq 0 || { echo "fuzz $$name: failed"; exit 1; }; \
-	done
-
-# The full counts, and each fuzz target under ASan and libFuzzer in a build of
-# its own.
-check-long: all
-	CHECK_SCALE=$${CHECK_SCALE:-100} $(MAKE) $(AM_MAKEFLAGS) check
-	@command -v clang >/dev/null || { \
-	  echo "SKIP: check-fuzz # SKIP missing: clang"; exit 0; }; \
-	$(MKDIR_P) fuzzing && cd fuzzing && \
-	{ test -f Makefile || $(abs_top_srcdir)/configure -q CC=clang \
-	    --enable-fuzzing --enable-sanitizers=address,undefined \
-	    CFLAGS='-O1 -g'; } && \
-	CHECK_SCALE=$${CHECK_SCALE:-100} $(MAKE) $(AM_MAKEFLAGS) check-fuzz
-.PHONY: check-fuzz check-long
+	COFFER_SOURCE='$(abs_top_srcdir)' $(SHELL) $(srcdir)/%D%/run.sh \
+	  `expr 10000 '*' "$${CHECK_SCALE:-1}"` $(FUZZERS)
+.PHONY: check-fuzz
 clean-local: clean-fuzzing
 clean-fuzzing:
 	-rm -rf fuzzing

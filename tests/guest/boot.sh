@@ -14,11 +14,17 @@
 # GUEST_ONLY=GLOB narrows which jobs run, for the work on one of them.
 set -u
 : "${COFFER_BUILD:?}" "${COFFER_SOURCE:?}"
-guest_patience=600
+guest_patience=900
+[ "${CHECK_SCALE:-1}" -lt 10 ] || guest_patience=3000
 guest_count=0
 
 T=$(mktemp -d "${TMPDIR:-/tmp}/coffer-guest-XXXXXX") || exit 1
-trap 'rm -rf "$T"' EXIT
+guest_pid=
+guest_leave () {
+  [ -z "$guest_pid" ] || kill "$guest_pid" 2>/dev/null
+  rm -rf "$T"
+}
+trap guest_leave EXIT
 trap 'exit 1' HUP INT TERM
 
 guest_skip () { echo "1..0 # SKIP missing: $1"; exit 0; }
@@ -64,8 +70,10 @@ guest_disk () {
 
 guest_boot () {
   guest_status=0
-  timeout -k 10 "$guest_patience" "$@" </dev/null >"$T/console" 2>&1 \
-    || guest_status=$?
+  timeout -k 10 "$guest_patience" "$@" </dev/null >"$T/console" 2>&1 &
+  guest_pid=$!
+  wait "$guest_pid" || guest_status=$?
+  guest_pid=
   tr -d '\r' <"$T/console" | sed -n 's/^.*guest: /# guest: /p'
 }
 

@@ -13,7 +13,7 @@ set -eu
 image=$1
 
 missing () { echo "missing: $*"; exit 77; }
-for program in dpkg-query mke2fs ldd tar setfattr; do
+for program in dpkg-query mke2fs ldd tar flock; do
   command -v "$program" >/dev/null 2>&1 || missing "$program"
 done
 [ "$(id -u)" -eq 0 ] || [ -n "${GUEST_MAPPED:-}" ] || {
@@ -32,7 +32,6 @@ fresh () {
 }
 mkdir -p "$(dirname "$image")"
 exec 9>"$image.lock"
-command -v flock >/dev/null 2>&1 || missing flock
 flock 9
 if fresh; then exit 0; fi
 
@@ -44,8 +43,11 @@ mkdir "$root"
 
 # ---- programs ---------------------------------------------------------------
 packages='attr base-files base-passwd bash coreutils dash diffutils e2fsprogs
-  findutils grep iproute2 kmod login mawk mount procps python3-minimal sed tar
-  util-linux util-linux-extra libc-bin strace'
+  findutils grep iproute2 kmod mawk mount procps python3-minimal sed tar
+  libpython3-stdlib util-linux libc-bin strace'
+for package in $packages; do
+  dpkg-query -L "$package" >/dev/null 2>&1 || missing "the package $package"
+done
 # What depends on the version: python3.N and its library.
 packages="$packages $(dpkg-query -W -f '${Package}\n' 'python3.*-minimal' \
   'libpython3.*-minimal' 'libpython3.*-stdlib' 2>/dev/null | tr '\n' ' ')"
@@ -119,12 +121,12 @@ printf '127.0.0.1 localhost\n' >"$root/etc/hosts"
 printf 'passwd: files\ngroup: files\nhosts: files\n' >"$root/etc/nsswitch.conf"
 /sbin/ldconfig -r "$root" 2>/dev/null || :
 
-# Kernel modules that the build's folder has: tests load what they need.
-if [ -d "${GUEST_MODULES:-/nonexistent}" ]; then
+# Modules of the kernel that kernel.sh fetched; init.sh loads them.
+modules=${GUEST_MODULES:-$COFFER_BUILD/guest/kernel/lib/modules}
+if [ -d "$modules" ]; then
   mkdir -p "$root/guest/modules"
-  for module in loop quota_tree quota_v2 overlay; do
-    find "$GUEST_MODULES" -name "$module.ko*" \
-      -exec cp {} "$root/guest/modules/" \;
+  for module in loop quota_tree quota_v2; do
+    find "$modules/" -name "$module.ko" -exec cp {} "$root/guest/modules/" \;
   done
 fi
 

@@ -18,6 +18,12 @@ ln -sf /proc/self/fd /dev/fd
 ip link set lo up
 echo guest >/proc/sys/kernel/hostname
 
+# Of Debian's kernel, what a machine would load by itself.
+for module in loop quota_tree quota_v2; do
+  [ ! -e "/guest/modules/$module.ko" ] || [ "$guest_kernel" != qemu ] \
+    || insmod "/guest/modules/$module.ko"
+done
+
 # As a machine with systemd has it: every process in a group below the root,
 # and the controllers handed on.
 mount -t cgroup2 -o nsdelegate cgroup2 /sys/fs/cgroup
@@ -34,8 +40,8 @@ done
 chmod 777 /sys/fs/cgroup/scopes
 chmod 666 /sys/fs/cgroup/scopes/cgroup.procs
 
-sh /guest/source/tests/guest/jobs.sh "$guest_kernel" "$guest_only" \
-  </dev/null 2>&1
+sh /guest/source/tests/guest/jobs.sh "$guest_kernel" "$guest_scale" \
+  "$guest_only" </dev/null 2>&1
 tar -C /results -cf "$guest_results" .
 sync
 echo "guest: powers off"

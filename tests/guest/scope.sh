@@ -21,6 +21,15 @@ scope_new () {
   mkdir "$scope" && setfattr -n user.delegate -v 1 "$scope"
 }
 
+# For jobs.sh: one that this shell is in, of another user's.
+scope_named () { # NAME UID
+  scope=$scopes/$1
+  mkdir "$scope" && setfattr -n user.delegate -v 1 "$scope" \
+    && chown "$2" "$scope" "$scope/cgroup.procs" \
+      "$scope/cgroup.subtree_control" "$scope/cgroup.threads"
+}
+in_scope_from_here () { echo $$ >"$scope/cgroup.procs"; }
+
 in_scope () {
   sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' - "$scope" "$@"
 }

@@ -12,5 +12,6 @@ guest_disk
 HOME=$T TMPDIR=$T guest_boot linux.uml mem=1024M umid=guest uml_dir="$T/uml" \
   "ubd0=$T/changes,$image" "ubd1=$disk" root=/dev/ubda rootfstype=ext4 rw \
   con=null con0=fd:0,fd:1 quiet init=/guest/init \
-  guest_kernel=uml guest_results=/dev/ubdb "guest_only=${GUEST_ONLY:-*}"
+  guest_kernel=uml guest_results=/dev/ubdb "guest_scale=${CHECK_SCALE:-1}" \
+  "guest_only=${GUEST_ONLY:-*}"
 guest_report

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# Landlock as this kernel has it: ABI 2 in Debian's 6.1, none in
+# user-mode-linux.  What is there is reported and holds; what is not is said, and
+# refused where it is required.
+. "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
+. "${COFFER_SOURCE:?}/tests/guest/scope.sh"
+roles both
+needs python3
+
+run coffer provider doctor linux --json
+doctor=$(json "$out" '[(f["state"], f["value"], bool (f.get ("remedy"))) for f in d["facts"] if f["name"] == "landlock"]')
+is "the provider works" "$(json "$out" 'd["ok"]')" True
+run coffer run --json -- true
+is "a sandbox is made" "$status" 0
+case $GUEST_KERNEL in
+  qemu)
+    like "doctor: the ABI of this kernel" "$doctor" "'ok', 'ABI 2\b.*False"
+    like "and a run: what it has of it" "$(fact "$out" landlock)" "^ok ABI 2\b.*: files" ;;
+  uml)
+    like "doctor: none, and what to do" "$doctor" "'absent', .*True"
+    like "and a run" "$(fact "$out" landlock)" "^absent " ;;
+esac
+
+# A profile that requires it.
+mkdir -p "$COFFER_HOME/config/profiles"
+printf 'profile: 1\nname: locked\nsummary: with Landlock\nrequire: [landlock]\n' \
+  >"$COFFER_HOME/config/profiles/locked.yaml"
+chmod -R go-w "$COFFER_HOME/config"
+mkdir "$T/w"
+[ "$(id -u)" -ne 0 ] || chmod 777 "$T/w"
+run coffer run --profile locked -w "$T/w:rw" -- sh -c ': >ran'
+case $GUEST_KERNEL in
+  qemu)
+    is "where it is required and there" "$status" 0
+    ok "the command runs" test -e "$T/w/ran" ;;
+  uml)
+    is "where it is required and not there" "$status" 125
+    like "the message names it, and what to do" "$(cat "$err")" 'landlock.*lsm='
+    ok "and the command does not run" test ! -e "$T/w/ran" ;;
+esac
+finish
