@@ -388,9 +388,14 @@ making_run (struct making *making)
                          + (int64_t) making->spec->ttl_ms * 1000000;
   if (code == COFFER_OK && plan_send (making) == -1)
     code = coffer_fail_errno (call, errno, "sending the plan");
-  /* An init that has ended meanwhile has said why. */
-  if (code == COFFER_OK && etc_send (making) == -1 && errno != ECONNRESET)
-    code = coffer_fail_errno (call, errno, "the names in /etc");
+  /* An init that has ended meanwhile has said why; one that has not is told
+   * that nothing more comes. */
+  if (code == COFFER_OK && etc_send (making) == -1) {
+    if (errno == ECONNRESET)
+      shutdown (making->control, SHUT_WR);
+    else
+      code = coffer_fail_errno (call, errno, "the names in /etc");
+  }
   if (code == COFFER_OK)
     code = ready_take (making);
   if (code == COFFER_OK && making->network != NETWORK_NONE)
