@@ -230,6 +230,8 @@ cgroup_make (int folder, const char *id, int single,
 
   group->single = single;
   group->place = place;
+  if (place == NULL)
+    group->why = place_why (ENOMEM);
   if (place == NULL || wanted == 0)
     return;
   place_find (place, wanted, OWN, MOUNTS);

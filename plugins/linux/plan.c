@@ -154,7 +154,9 @@ mount_add (struct making *making, const struct coffer_mount *mount)
     return fail_with (making->call, COFFER_INVALID,
                       "mounts: %.200s is no place for a mount",
                       mount->target ? mount->target : "(none)");
-  if (fd < 0 || fstat (fd, &st) == -1
+  if (fd >= 0 && fstat (fd, &st) == -1)
+    return coffer_fail_errno (making->call, errno, "mounts: the source");
+  if (fd < 0
       || !(S_ISDIR (st.st_mode) || S_ISREG (st.st_mode)))
     return coffer_fail (making->call, COFFER_INVALID,
                         "mounts: the source is no folder or regular file");
@@ -176,8 +178,8 @@ mount_add (struct making *making, const struct coffer_mount *mount)
   } else {
     making->sources[making->n_mounts] = coffer_fd_path (fd);
     if (making->sources[making->n_mounts] == NULL)
-      return coffer_fail (making->call, COFFER_INVALID,
-                          "mounts: the source has no path any more");
+      return coffer_fail_errno (making->call, errno,
+                                "mounts: the path of the source");
   }
   if (quota_wanted (making, mount) && S_ISDIR (st.st_mode)
       && project_cap (making, mount->source_fd) == 0)

@@ -202,37 +202,61 @@ folder_lock (int folder, int wait, int64_t deadline_ns)
   return 0;
 }
 
+/* Not locked: a folder that was made for that is none of anybody's, unless
+ * somebody else has the lock. */
+static int
+folder_drop (struct linux_provider *self, const char *id, int folder,
+             int fresh)
+{
+  const int saved = errno;
+
+  coffer_fd_close (&folder);
+  if (fresh && saved != EBUSY)
+    unlinkat (self->runtime, id, AT_REMOVEDIR);
+  errno = saved;
+  return -1;
+}
+
+/* Whether an open folder is the one of that name: it may have been removed
+ * before the lock was ours.  -1: nobody knows. */
+static int
+folder_is (int folder, int runtime, const char *id)
+{
+  struct stat here, there;
+
+  if (fstat (folder, &here) == -1)
+    return -1;
+  if (fstatat (runtime, id, &there, AT_SYMLINK_NOFOLLOW) == -1)
+    return errno == ENOENT ? 0 : -1;
+  return here.st_ino == there.st_ino && here.st_dev == there.st_dev;
+}
+
 int
 sandbox_folder (struct linux_provider *self, const char *id, int make, int wait,
                 int64_t deadline_ns, int *made)
 {
-  struct stat here, there;
-  int folder;
+  int folder, fresh, is;
 
   for (;;) {
-    if (made != NULL)
-      *made = 0;
-    if (make && mkdirat (self->runtime, id, 0700) == 0) {
-      if (made != NULL)
-        *made = 1;
-    } else if (make && errno != EEXIST)
+    fresh = make && mkdirat (self->runtime, id, 0700) == 0;
+    if (make && !fresh && errno != EEXIST)
       return -1;
+    if (made != NULL)
+      *made = fresh;
     folder = openat (self->runtime, id,
                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0) {
       if (make && errno == ENOENT)
         continue;
-      return -1;
+      return folder_drop (self, id, -1, fresh);
     }
-    if (folder_lock (folder, wait, deadline_ns) == -1) {
-      coffer_fd_close (&folder);
-      return -1;
-    }
-    /* It may have been removed before the lock was ours. */
-    if (fstat (folder, &here) == 0
-        && fstatat (self->runtime, id, &there, AT_SYMLINK_NOFOLLOW) == 0
-        && here.st_ino == there.st_ino && here.st_dev == there.st_dev)
+    if (folder_lock (folder, wait, deadline_ns) == -1)
+      return folder_drop (self, id, folder, fresh);
+    is = folder_is (folder, self->runtime, id);
+    if (is == 1)
       return folder;
+    if (is == -1)
+      return folder_drop (self, id, folder, fresh);
     coffer_fd_close (&folder);
     if (!make) {
       errno = ENOENT;

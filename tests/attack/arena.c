@@ -69,6 +69,21 @@ file_get (const char *path, char *out, size_t size)
   return n > 0 ? (size_t) n : 0;
 }
 
+int
+file_copy (int from, const char *path, mode_t mode)
+{
+  static char bytes[1 << 20];
+  int to = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode), ok;
+  ssize_t n = pread (from, bytes, sizeof bytes, 0);
+
+  if (to < 0)
+    return -1;
+  ok = n > 0 && n < (ssize_t) sizeof bytes && write (to, bytes, (size_t) n) == n
+       && fchmod (to, mode) == 0;
+  close (to);
+  return ok ? 0 : -1;
+}
+
 static void
 file_fill (const char *path, const char *text)
 {

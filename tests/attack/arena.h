@@ -43,6 +43,8 @@ int victim_start (struct arena *arena, unsigned uid);
 void arena_clear (struct arena *arena);
 
 int file_put (const char *path, const char *text, mode_t mode);
+/* Of an open one, below 1 MiB. */
+int file_copy (int from, const char *path, mode_t mode);
 /* 0 when it cannot be read. */
 size_t file_get (const char *path, char *out, size_t size);
 /* Where a process has a file: PATH of its own root. */

@@ -495,21 +495,6 @@ case_run (size_t row, const struct cage *cage)
 /* ---- in the cage -------------------------------------------------------- */
 
 static int
-copy_to (int from, const char *path, mode_t mode)
-{
-  static char bytes[1 << 20];
-  int to = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode), ok;
-  ssize_t n = pread (from, bytes, sizeof bytes, 0);
-
-  if (to < 0)
-    return -1;
-  ok = n > 0 && n < (ssize_t) sizeof bytes && write (to, bytes, (size_t) n) == n
-       && fchmod (to, mode) == 0;
-  close (to);
-  return ok ? 0 : -1;
-}
-
-static int
 cage_inside (struct cage *cage)
 {
   size_t i;
@@ -517,10 +502,10 @@ cage_inside (struct cage *cage)
   arena.cage = cage;
   arena.host = &host;
   mkdir ("/opt/attack", 0755);
-  if (copy_to (payload_fd, "/opt/attack/payload", 0755) == -1
+  if (file_copy (payload_fd, "/opt/attack/payload", 0755) == -1
       || (python_fd >= 0
-          && copy_to (python_fd, "/opt/attack/payload.py", 0644) == -1)
-      || copy_to (payload_fd, "/opt/attack/setuid", 04755) == -1
+          && file_copy (python_fd, "/opt/attack/payload.py", 0644) == -1)
+      || file_copy (payload_fd, "/opt/attack/setuid", 04755) == -1
       || arena_open (&arena) == -1) {
     printf ("Bail out! the arena: %s\n", strerror (errno));
     fflush (stdout);

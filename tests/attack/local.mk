@@ -3,22 +3,27 @@
 # leave out a layer or make a call fail.  Nothing of it is installed.
 check_PROGRAMS += %D%/linux-switches.so %D%/init-switches %D%/payload
 
-UNIT_TESTS += %D%/attack
+UNIT_TESTS += %D%/attack %D%/faults
 
-# Calls of the C library that a test makes fail.
-ATTACK_WRAPPED = access bind calloc chmod clone connect fchmod fchown fcntl \
-  fdopendir flock fopen fstat fstatat fstatfs fsync getgroups getrandom \
-  getsockopt kill linkat lseek malloc memfd_create mkdir mkdirat open openat \
-  poll ppoll pread read readlink readlinkat realloc recvmsg renameat \
-  renameat2 rmdir send sendmsg socket socketpair splice strdup strndup \
-  symlinkat syscall unlinkat waitid waitpid write
+# Calls of the C library that a test makes fail (switches-wrap.c).
+ATTACK_WRAP = -Wl,--wrap=access -Wl,--wrap=bind -Wl,--wrap=calloc -Wl,--wrap=chmod \
+  -Wl,--wrap=clone -Wl,--wrap=connect -Wl,--wrap=fchmod -Wl,--wrap=fchown -Wl,--wrap=fcntl -Wl,--wrap=fdopendir -Wl,--wrap=flock \
+  -Wl,--wrap=fopen -Wl,--wrap=fstat -Wl,--wrap=fstatat -Wl,--wrap=fsync \
+  -Wl,--wrap=linkat -Wl,--wrap=listen -Wl,--wrap=malloc -Wl,--wrap=mkdir \
+  -Wl,--wrap=mkdirat -Wl,--wrap=open -Wl,--wrap=openat -Wl,--wrap=poll \
+  -Wl,--wrap=ppoll -Wl,--wrap=pread -Wl,--wrap=pwrite -Wl,--wrap=read \
+  -Wl,--wrap=readlink -Wl,--wrap=readlinkat -Wl,--wrap=realloc -Wl,--wrap=recvmsg -Wl,--wrap=renameat -Wl,--wrap=sendmsg -Wl,--wrap=socket \
+  -Wl,--wrap=socketpair -Wl,--wrap=strdup -Wl,--wrap=symlinkat -Wl,--wrap=syscall -Wl,--wrap=write
 
 %C%_linux_switches_so_SOURCES = $(plugins_linux_linux_so_SOURCES) \
-  %D%/switches-host.c %D%/switches.h
+  %D%/faults.h %D%/switches-host.c %D%/switches-wrap.c %D%/switches.h
 %C%_linux_switches_so_CPPFLAGS = $(plugins_linux_linux_so_CPPFLAGS) \
   -DCOFFER_LAYER_SWITCHES -I$(top_srcdir)/%D%
-%C%_linux_switches_so_CFLAGS = $(plugins_linux_linux_so_CFLAGS)
-%C%_linux_switches_so_LDFLAGS = $(plugins_linux_linux_so_LDFLAGS)
+# With the calls as they are written, and not as _FORTIFY_SOURCE has them.
+%C%_linux_switches_so_CFLAGS = $(plugins_linux_linux_so_CFLAGS) \
+  -U_FORTIFY_SOURCE
+%C%_linux_switches_so_LDFLAGS = $(plugins_linux_linux_so_LDFLAGS) \
+  $(ATTACK_WRAP)
 %C%_linux_switches_so_LDADD = $(plugins_linux_linux_so_LDADD)
 
 %C%_init_switches_SOURCES = $(plugins_linux_coffer_init_SOURCES) \
@@ -48,6 +53,13 @@ nodist_%C%_init_switches_SOURCES = $(nodist_plugins_linux_coffer_init_SOURCES)
 
 SCENARIOS += %D%/release.sh
 EXTRA_DIST += %D%/matrix.tsv %D%/matrix-merge.sh %D%/payload.py
+
+%C%_faults_SOURCES = %D%/faults.c %D%/faults.h %D%/arena.c %D%/arena.h \
+  %D%/cage.c %D%/cage.h $(LINUX_UNIT_HOST)
+%C%_faults_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_faults_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_faults_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_faults_LDADD = $(LINUX_UNIT_LIBS)
 
 # The table as it is here and for whoever runs this: only after a look at what
 # has changed, and why.  `make update-matrix` as root and as an ordinary user.

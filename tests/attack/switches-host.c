@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "faults.h"
 #include "switches.h"
 
 uint32_t layers_off;
@@ -43,6 +44,7 @@ layers_read (void)
 
   init_off = layers_parse (getenv ("COFFER_TEST_LAYERS"));
   layers_off = getenv ("COFFER_TEST_INIT_ONLY") == NULL ? init_off : 0;
+  faults_read ();
   init_fault = 0;
   if (fault != NULL && sscanf (fault, "init:%u:%u", &at, &error) == 2)
     init_fault = LAYERS_FAULT | error << 16 | at;
