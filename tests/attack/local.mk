@@ -6,14 +6,17 @@ check_PROGRAMS += %D%/linux-switches.so %D%/init-switches %D%/payload
 UNIT_TESTS += %D%/attack %D%/faults
 
 # Calls of the C library that a test makes fail (switches-wrap.c).
-ATTACK_WRAP = -Wl,--wrap=access -Wl,--wrap=bind -Wl,--wrap=calloc -Wl,--wrap=chmod \
-  -Wl,--wrap=clone -Wl,--wrap=connect -Wl,--wrap=fchmod -Wl,--wrap=fchown -Wl,--wrap=fcntl -Wl,--wrap=fdopendir -Wl,--wrap=flock \
+ATTACK_WRAP = -Wl,--wrap=access -Wl,--wrap=bind -Wl,--wrap=calloc \
+  -Wl,--wrap=chmod -Wl,--wrap=clone -Wl,--wrap=connect -Wl,--wrap=fchmod \
+  -Wl,--wrap=fchown -Wl,--wrap=fcntl -Wl,--wrap=fdopendir -Wl,--wrap=flock \
   -Wl,--wrap=fopen -Wl,--wrap=fstat -Wl,--wrap=fstatat -Wl,--wrap=fsync \
   -Wl,--wrap=linkat -Wl,--wrap=listen -Wl,--wrap=malloc -Wl,--wrap=mkdir \
   -Wl,--wrap=mkdirat -Wl,--wrap=open -Wl,--wrap=openat -Wl,--wrap=poll \
   -Wl,--wrap=ppoll -Wl,--wrap=pread -Wl,--wrap=pwrite -Wl,--wrap=read \
-  -Wl,--wrap=readlink -Wl,--wrap=readlinkat -Wl,--wrap=realloc -Wl,--wrap=recvmsg -Wl,--wrap=renameat -Wl,--wrap=sendmsg -Wl,--wrap=socket \
-  -Wl,--wrap=socketpair -Wl,--wrap=strdup -Wl,--wrap=symlinkat -Wl,--wrap=syscall -Wl,--wrap=write
+  -Wl,--wrap=readlink -Wl,--wrap=readlinkat -Wl,--wrap=realloc \
+  -Wl,--wrap=recvmsg -Wl,--wrap=renameat -Wl,--wrap=sendmsg \
+  -Wl,--wrap=socket -Wl,--wrap=socketpair -Wl,--wrap=strdup \
+  -Wl,--wrap=symlinkat -Wl,--wrap=syscall -Wl,--wrap=write
 
 %C%_linux_switches_so_SOURCES = $(plugins_linux_linux_so_SOURCES) \
   %D%/faults.h %D%/switches-host.c %D%/switches-wrap.c %D%/switches.h
