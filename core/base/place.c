@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,6 +266,7 @@ struct walk {
   unsigned links;
   int make;                     /* make missing folders */
   int last_link;                /* may the last component be a link? */
+  size_t begun;                 /* bytes of the path that were proven before */
 };
 
 /* `name` is the component that was opened, NULL for the last: the message names
@@ -278,6 +280,100 @@ walk_enter (struct walk *walk, int *take_fd, const struct stat *st,
   coffer_fd_close (&walk->dir);
   walk->dir = coffer_fd_steal (take_fd);
   return 0;
+}
+
+/* ---- what was just proven ------------------------------------------------ */
+
+/* A command opens a handful of folders that lie beside each other.  All of a
+ * path up to a folder passed the rule, so nobody but root and the caller can
+ * make it lead elsewhere; for a moment it is enough that it leads to the same
+ * folder, which is looked at again itself. */
+#define PROVEN_NS 1000000000
+#define PROVEN_MAX 8
+
+struct proven {
+  char path[240];
+  dev_t dev;
+  ino_t ino;
+  int64_t until_ns;
+};
+
+static struct proven proven[PROVEN_MAX];
+static unsigned next_proven;
+static pthread_mutex_t proven_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The longest proven folder that `path` lies in; its length, or 0. */
+static size_t
+proven_find (const char *path, struct proven *out)
+{
+  const int64_t now = coffer_now_ns ();
+  size_t best = 0, i, n;
+
+  pthread_mutex_lock (&proven_lock);
+  for (i = 0; i < PROVEN_MAX; i++) {
+    n = strlen (proven[i].path);
+    if (n > best && proven[i].until_ns > now
+        && strncmp (path, proven[i].path, n) == 0 && path[n] == '/'
+        && path[n + strspn (path + n, "/")]) {
+      best = n;
+      *out = proven[i];
+    }
+  }
+  pthread_mutex_unlock (&proven_lock);
+  return best;
+}
+
+static void
+proven_note (const char *path, size_t size, const struct stat *st)
+{
+  struct proven *one;
+
+  if (size == 0 || size >= sizeof one->path)
+    return;
+  pthread_mutex_lock (&proven_lock);
+  one = &proven[next_proven++ % PROVEN_MAX];
+  memcpy (one->path, path, size);
+  one->path[size] = '\0';
+  one->dev = st->st_dev;
+  one->ino = st->st_ino;
+  one->until_ns = coffer_now_ns () + PROVEN_NS;
+  pthread_mutex_unlock (&proven_lock);
+}
+
+/* Begins below a proven folder: 1, or 0 to begin at the root. */
+static int
+walk_proven (struct walk *walk)
+{
+  struct proven known;
+  const size_t size = proven_find (walk->shown, &known);
+  coffer_autoclose int fd = -1;
+  struct stat st;
+
+  if (size == 0)
+    return 0;
+  fd = open (known.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0 || fstat (fd, &st) < 0 || st.st_dev != known.dev
+      || st.st_ino != known.ino || check_stat (&st, known.path, NULL) < 0)
+    return 0;
+  memmove (walk->rest, walk->rest + size, strlen (walk->rest + size) + 1);
+  walk->dir = coffer_fd_steal (&fd);
+  walk->begun = size;
+  return 1;
+}
+
+/* Before the last component: the folder that it is in, by the path that was
+ * asked for, unless a link was on the way. */
+static void
+walk_note (const struct walk *walk, const char *name)
+{
+  size_t size = strlen (walk->shown) - strlen (name);
+  struct stat st;
+
+  while (size > 0 && walk->shown[size - 1] == '/')
+    size--;
+  if (walk->links == 0 && size > walk->begun && !strchr (name, '/')
+      && fstat (walk->dir, &st) == 0)
+    proven_note (walk->shown, size, &st);
 }
 
 static int
@@ -346,6 +442,7 @@ walk_step (struct walk *walk, struct error **err)
   coffer_autoclose int fd = -1;
   struct stat st;
 
+  walk_note (walk, name);
   rest += strspn (rest, "/");
   name[length] = '\0';
   fd = walk_open (walk, name, err);
@@ -376,7 +473,7 @@ walk_run (struct walk *walk, struct error **err)
   walk->rest = strdup (walk->shown);
   if (!walk->rest)
     return error_set (err, E_NO_MEMORY, 0, "open %s", walk->shown);
-  if (walk_root (walk, err) < 0)
+  if (!walk_proven (walk) && walk_root (walk, err) < 0)
     return -1;
   while (walk->rest[strspn (walk->rest, "/")]) {
     if (walk_step (walk, err) < 0)

@@ -253,8 +253,8 @@ int sandbox_forward (struct host *host, const struct port_forward *forward,
 
 /* Copies a local descriptor into the sandbox or back.  Both sides are
  * compared before success, the sandbox's by reading it back through the
- * provider: with the local file, or by length and SHA-256.  E_FILE_MISMATCH, and what was written is
- * removed. */
+ * provider: with the local file, or by length and SHA-256.  E_FILE_MISMATCH,
+ * and what was written is removed. */
 int sandbox_upload (struct host *host, const char *id, int local,
                     const char *path, uint32_t mode, int parents,
                     const struct provider_call *call, json_t **out,

@@ -24,7 +24,7 @@
 #define SLOWER 1.5
 #define KEPT_PART 0.03
 #define SAMPLES 21
-#define STEPS 5
+#define STEPS 10
 
 static int missed;
 

@@ -156,6 +156,33 @@ open_trusted_dir_follows_own_links_only (void **state)
   assert_int_equal (rmdir (target), 0);
 }
 
+/* What passed a moment ago is believed only as long as it is the same. */
+static void
+open_dir_notices_that_a_folder_above_was_changed (void **state)
+{
+  const char *above = harness_path (*state, "above");
+  const char *path = harness_path (above, "below/at");
+  const char *other = harness_path (*state, "other");
+  int fd = place_open_dir (path, NULL);
+
+  assert_true (fd >= 0);
+  close (fd);
+  assert_int_equal (chmod (harness_path (above, "below"), 0702), 0);
+  check_unsafe (path, "writable by others");
+  assert_int_equal (chmod (harness_path (above, "below"), 0700), 0);
+  /* Another in its place, and one that nobody may trust above it. */
+  assert_int_equal (rename (above, other), 0);
+  assert_int_equal (mkdir (above, 0700), 0);
+  assert_int_equal (mkdir (harness_path (above, "below"), 0700), 0);
+  assert_int_equal (chmod (above, 0702), 0);
+  check_unsafe (path, "writable by others");
+  assert_int_equal (rmdir (harness_path (above, "below")), 0);
+  assert_int_equal (rmdir (above), 0);
+  assert_int_equal (rmdir (harness_path (other, "below/at")), 0);
+  assert_int_equal (rmdir (harness_path (other, "below")), 0);
+  assert_int_equal (rmdir (other), 0);
+}
+
 static void
 open_trusted_dir_ends_on_loops_and_missing_names (void **state)
 {
@@ -183,6 +210,7 @@ main (void)
     cmocka_unit_test (open_dir_makes_private_folders),
     cmocka_unit_test (open_dir_refuses_links_files_and_open_modes),
     cmocka_unit_test (open_dir_refuses_the_folder_of_another_user),
+    cmocka_unit_test (open_dir_notices_that_a_folder_above_was_changed),
     cmocka_unit_test (open_trusted_dir_follows_own_links_only),
     cmocka_unit_test (open_trusted_dir_ends_on_loops_and_missing_names),
   };
