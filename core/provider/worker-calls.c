@@ -116,7 +116,7 @@ static void
 answer_fd (struct pending *pending, int32_t answer)
 {
   coffer_autoclose int fd = answer;
-  struct contract_fds fds = { .fd = { answer }, .count = answer >= 0 };
+  struct contract_fds fds = { .fd = { fd }, .count = fd >= 0 };
   auto_json json_t *frame
     = json_pack ("{s:s, s:I, s:i}", "kind", "connected", "call",
                  (json_int_t) pending->id, "code",
