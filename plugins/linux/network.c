@@ -36,6 +36,10 @@
 #define P_PIDFD 3
 #endif
 
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#endif
+
 #define START_NS 5000000000     /* that a proxy may take to be ready */
 
 /* ---- what is asked for ----------------------------------------------------- */
@@ -84,6 +88,22 @@ network_refuse (struct making *making)
                       "network: none, host or allow, not %.32s", network);
   making->network = NETWORK_HOST;
   return COFFER_OK;
+}
+
+/* Abstract sockets belong to a network, not to a folder, and a session's bus
+ * or display takes whoever has its user's id for that user.  Only a Landlock
+ * scope keeps them away; root's sandboxes have an id that is nobody's. */
+int32_t
+network_permit (const struct making *making)
+{
+  if (making->network != NETWORK_HOST || making->ids.privileged
+      || syscall (SYS_landlock_create_ruleset, NULL, 0, 1) >= 6)
+    return COFFER_OK;
+  return coffer_fail (making->call, COFFER_UNAVAILABLE,
+                      "network host: this kernel cannot keep the abstract "
+                      "sockets of your own programs out of the sandbox's "
+                      "reach: Linux 6.12 or newer with Landlock, or --net "
+                      "allow");
 }
 
 /* ---- the environment ------------------------------------------------------- */

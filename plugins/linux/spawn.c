@@ -360,7 +360,9 @@ making_run (struct making *making)
 
   if (ids_take (making->self, &making->ids, &why) == -1)
     return coffer_fail (call, COFFER_UNAVAILABLE, why);
-  code = mounts_prepare (making);
+  code = network_permit (making);
+  if (code == COFFER_OK)
+    code = mounts_prepare (making);
   if (code == COFFER_OK && making->folder >= 0) {
     making->listener = sandbox_listener (making->folder);
     if (making->listener < 0 || metadata_keep (making) == -1)

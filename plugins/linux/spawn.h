@@ -117,6 +117,8 @@ int32_t facts_init (struct coffer_call *call, const struct init_ready *ready,
 
 /* Refuses what it may not reach; sets making->network. */
 int32_t network_refuse (struct making *making);
+/* The same, once its ids are known. */
+int32_t network_permit (const struct making *making);
 /* What tells programs of the proxy, and then the caller's own. */
 void network_env (struct coffer_strings *env, const char *const *given);
 /* The descriptor of READY, if there must be one. */

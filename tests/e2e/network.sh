@@ -260,6 +260,26 @@ kill -9 "$host"
 ok "and it ends with its host" soon 3 same_again
 wait "$host" 2>/dev/null
 
+# ---- steps that fail
+if command -v strace >/dev/null && strace -f -o "$T/trace" true 2>/dev/null; then
+  wrong='' before=$(proxies | wc -l)
+  for step in memfd_create:ENOMEM:2 pipe2:EMFILE:3 clone:EAGAIN:2 ftruncate:EIO:1 \
+    bind:EADDRINUSE:1 setrlimit:EPERM:1 prlimit64:EPERM:2 capset:EPERM:3 \
+    landlock_restrict_self:E2BIG:1 prctl:EINVAL:4 accept4:EMFILE:1; do
+    call=${step%%:*} n=${step##*:} error=${step#*:}
+    run timeout 20 strace -f -qq -o "$T/trace" -e "trace=$call" \
+      -e "inject=$call:error=${error%:*}:when=$n" \
+      "$COFFER_BUILD/coffer" run $www -- sh -c 'curl -s -m 3 -o /dev/null http://other.example.test/; echo through'
+    case $status-$(cat "$out")-$(grep -c '^coffer: E' "$err") in
+      0-through-0|125--1) ;;
+      *) wrong="$wrong $step: $status $(head -1 "$err");" ;;
+    esac
+  done
+  is "a step that fails is named, and nothing of it is left" "$wrong$(soon 3 same_again || proxies)" ""
+else
+  skip "a step that fails" "the right to trace"
+fi
+
 # ---- the machine's network
 run coffer run --net host -- true
 like "the machine's network is not for everybody" "$status $(cat "$err")" '^[0-9]+ coffer: E.*network: host'
