@@ -10,6 +10,7 @@ UNIT_TESTS += %D%/test-linux-attack %D%/test-linux-calls \
   %D%/test-linux-confined %D%/test-linux-landlock \
   %D%/test-linux-filter %D%/test-linux-filter-other %D%/test-linux-ids %D%/test-linux-life
 UNIT_TESTS += %D%/test-linux-life-kill
+UNIT_TESTS += %D%/test-linux-life-sandbox
 UNIT_TESTS += %D%/test-linux-life-pause
 UNIT_TESTS += %D%/test-linux-life-ports
 UNIT_TESTS += %D%/test-linux-life-files
@@ -78,6 +79,13 @@ check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
 %C%_test_linux_life_files_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_life_files_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_life_files_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_test_linux_life_sandbox_SOURCES = %D%/test-linux-life-sandbox.c \
+  $(LINUX_UNIT_HOST)
+%C%_test_linux_life_sandbox_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_life_sandbox_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_life_sandbox_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_life_sandbox_LDADD = $(LINUX_UNIT_LIBS)
 
 %C%_test_linux_life_kill_SOURCES = %D%/test-linux-life-kill.c $(LINUX_UNIT_HOST)
 %C%_test_linux_life_kill_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
