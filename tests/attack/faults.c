@@ -9,118 +9,28 @@
  *
  * One error a call and run in `make check`, in turns; each with CHECK_SCALE. */
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <coffer/fd.h>
 
 #include "arena.h"
 #include "faults.h"
+#include "inventory.h"
 
 static struct arena arena;
 static struct linux_host host;
 static struct fault fault;
 static int init_fd = -1, payload_fd = -1;
-static char complaint[2048];
 static char facts_whole[HOST_TEXT];
 static int every, number;
-
-static void __attribute__ ((format (printf, 1, 2)))
-complain (const char *fmt, ...)
-{
-  va_list ap;
-
-  if (complaint[0] != '\0')
-    return;
-  va_start (ap, fmt);
-  vsnprintf (complaint, sizeof complaint, fmt, ap);
-  va_end (ap);
-}
-
-/* ---- what is there ------------------------------------------------------ */
-
-struct inventory {
-  size_t descriptors, mounts, files, runtime, groups;
-};
-
-static size_t
-entries (const char *path)
-{
-  DIR *dir = opendir (path);
-  size_t n = 0;
-
-  while (dir != NULL && readdir (dir) != NULL)
-    n++;
-  if (dir != NULL)
-    closedir (dir);
-  return n;
-}
-
-static size_t
-lines (const char *path)
-{
-  FILE *file = fopen (path, "re");
-  size_t n = 0;
-  int c;
-
-  while (file != NULL && (c = getc (file)) != EOF)
-    n += c == '\n';
-  if (file != NULL)
-    fclose (file);
-  return n;
-}
-
-static struct inventory
-inventory_take (void)
-{
-  static const char *const trees[] = { "memory", "pids", "cpu" };
-  struct inventory now = { 0 };
-  char path[256];
-  size_t i;
-
-  now.descriptors = entries ("/proc/self/fd");
-  now.mounts = lines ("/proc/self/mountinfo");
-  now.files = entries ("/tmp") + entries ("/srv/rw");
-  now.runtime = entries (host.runtime_path);
-  for (i = 0; arena.cage->cgroup[0] != '\0' && i < 3; i++) {
-    snprintf (path, sizeof path, "/sys/fs/cgroup/%s/%.100s", trees[i],
-              arena.cage->cgroup);
-    now.groups += entries (path);
-  }
-  return now;
-}
-
-static void
-nothing_left (const struct inventory *before)
-{
-  struct inventory now = inventory_take ();
-
-  if (now.descriptors != before->descriptors)
-    complain ("descriptors: %zu, then %zu", before->descriptors,
-              now.descriptors);
-  if (now.mounts != before->mounts)
-    complain ("mounts: %zu, then %zu", before->mounts, now.mounts);
-  if (now.files != before->files)
-    complain ("files: %zu, then %zu", before->files, now.files);
-  if (now.runtime != before->runtime)
-    complain ("the runtime folder: %zu, then %zu", before->runtime,
-              now.runtime);
-  if (now.groups != before->groups)
-    complain ("control groups: %zu, then %zu", before->groups, now.groups);
-  if (waitpid (-1, NULL, WNOHANG | __WALL) != -1 || errno != ECHILD)
-    complain ("a process is left");
-}
 
 static int run_state;           /* how far the last run came */
 enum { REFUSED_MAKING, REFUSED_STARTING, RAN };
@@ -289,7 +199,7 @@ run (int error, char put_up[32])
 
   put_up[0] = '\0';
   file_put ("/srv/rw/beat", "whole\n", 0666);
-  before = inventory_take ();
+  before = inventory_take (&arena);
   if (pipe2 (life, O_CLOEXEC) == -1)
     return;
   if (sandbox_make (life[0]) != COFFER_OK) {
@@ -315,7 +225,7 @@ run (int error, char put_up[32])
   fault.at = 0;
   close (life[0]);
   close (life[1]);
-  nothing_left (&before);
+  inventory_same (&arena, &before);
 }
 
 /* ---- the rows ----------------------------------------------------------- */

@@ -3,7 +3,7 @@
 # leave out a layer or make a call fail.  Nothing of it is installed.
 check_PROGRAMS += %D%/linux-switches.so %D%/init-switches %D%/payload
 
-UNIT_TESTS += %D%/attack %D%/faults
+UNIT_TESTS += %D%/attack %D%/faults %D%/soak
 
 # Calls of the C library that a test makes fail (switches-wrap.c).
 ATTACK_WRAP = -Wl,--wrap=access -Wl,--wrap=bind -Wl,--wrap=calloc \
@@ -47,6 +47,9 @@ nodist_%C%_init_switches_SOURCES = $(nodist_plugins_linux_coffer_init_SOURCES)
 %C%_payload_LDFLAGS = $(plugins_linux_coffer_init_LDFLAGS)
 %C%_payload_LDADD =
 
+ATTACK_CAGED = %D%/arena.c %D%/arena.h %D%/cage.c %D%/cage.h \
+  %D%/inventory.c %D%/inventory.h $(LINUX_UNIT_HOST)
+
 %C%_attack_SOURCES = %D%/attack.c %D%/arena.c %D%/arena.h %D%/cage.c \
   %D%/cage.h %D%/cases.c %D%/cases.h %D%/switches.h $(LINUX_UNIT_HOST)
 %C%_attack_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
@@ -57,12 +60,17 @@ nodist_%C%_init_switches_SOURCES = $(nodist_plugins_linux_coffer_init_SOURCES)
 SCENARIOS += %D%/release.sh
 EXTRA_DIST += %D%/matrix.tsv %D%/matrix-merge.sh %D%/payload.py
 
-%C%_faults_SOURCES = %D%/faults.c %D%/faults.h %D%/arena.c %D%/arena.h \
-  %D%/cage.c %D%/cage.h $(LINUX_UNIT_HOST)
+%C%_faults_SOURCES = %D%/faults.c %D%/faults.h $(ATTACK_CAGED)
 %C%_faults_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
 %C%_faults_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_faults_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_faults_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_soak_SOURCES = %D%/soak.c $(ATTACK_CAGED)
+%C%_soak_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_soak_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_soak_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_soak_LDADD = $(LINUX_UNIT_LIBS)
 
 # The table as it is here and for whoever runs this: only after a look at what
 # has changed, and why.  `make update-matrix` as root and as an ordinary user.

@@ -33,6 +33,7 @@ SCENARIOS += \
   %D%/sdk-install.sh \
   %D%/shell.sh \
   %D%/sigkill.sh \
+  %D%/soak.sh \
   %D%/streams.sh \
   %D%/template.sh \
   %D%/template-hostile.sh \
