@@ -30,11 +30,17 @@ add_run (struct cli *cli, struct error **err)
   auto_json json_t *entry = NULL;
   auto_free char *size = NULL;
   const struct place *place;
-  int cancel = sandbox_signals_catch (err);
+  struct output_progress progress;
+  struct helper_watch watch = { sandbox_signals_catch (err),
+                                output_progress_update, &progress };
+  int r;
 
-  if (cancel < 0 || cli_place (cli, &place, err) < 0
-      || template_add (place, cli->args[0], cli->args[1], cancel, &entry, err)
-           < 0)
+  if (watch.cancel_fd < 0 || cli_place (cli, &place, err) < 0)
+    return -1;
+  output_progress_begin (&progress, cli, "keeping the template");
+  r = template_add (place, cli->args[0], cli->args[1], &watch, &entry, err);
+  output_progress_end (&progress);
+  if (r < 0)
     return -1;
   if (cli->json)
     return output_json (steal (entry), err);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "sandbox/host.h"
 #include "sandbox/info.h"
+#include "sandbox/profile.h"
 #include "sandbox/request.h"
 #include "sandbox/runs.h"
 
@@ -113,7 +114,8 @@ sandbox_extend (struct host *host, const char *id, uint64_t ttl_ms,
                       (unsigned long long) ttl_ms);
   if (host_reach (host, id, &record, &provider, err) < 0)
     return -1;
-  if (claim_require (provider, "ttl", err) < 0)
+  if (claim_require (provider, "ttl", err) < 0
+      || profile_ttl (record->spec, ttl_ms, &ttl_ms, err) < 0)
     return -1;
   if (INVOKE (provider, &inner, err, sandbox_extend, .sandbox = id,
               .ttl_ms = ttl_ms) < 0)

@@ -153,6 +153,8 @@ apply_ttl (struct applying *applying, struct error **err)
   if (apply_number (applying, &at, err) < 0)
     return -1;
   request->asked_ttl = request->asked_ttl || request->ttl_ms != 0;
+  request->ttl_max_ms = most;
+  request->ttl_locked = profile_is_locked (applying->profile, PROFILE_TTL);
   return 0;
 }
 
@@ -355,7 +357,35 @@ profiled_fini (struct profiled *profiled)
   json_decref (profiled->report);
 }
 
-/* ---- a command's timeout ------------------------------------------------- */
+/* ---- what comes later ---------------------------------------------------- */
+
+static int
+fail_later (const char *field, const json_t *spec, struct error **err)
+{
+  const char *name = json_string_value (json_object_get (spec, "profile"));
+
+  error_set (err, E_PROFILE, 0, "%s: profile %s locks it", field,
+             name ? name : "?");
+  error_detail (err, "field", json_string (field));
+  return -1;
+}
+
+static uint64_t
+clamp_later (enum profile_field field, const json_t *spec, uint64_t asked_ms,
+             uint64_t most)
+{
+  const char *name = json_string_value (json_object_get (spec, "profile"));
+  auto_free char *from = NULL, *to = NULL;
+
+  if (!most || asked_ms <= most)
+    return asked_ms;
+  from = profile_format (field, asked_ms);
+  to = profile_format (field, most);
+  log_event (LOG_LEVEL_WARNING, "profile", "%s: %s is more than profile %s"
+             " allows: it is %s", profile_fields[field].key,
+             from ? from : "that", name ? name : "?", to ? to : "less");
+  return most;
+}
 
 int
 profile_timeout (const char *spec, uint64_t asked_ms, int unwatched,
@@ -363,7 +393,6 @@ profile_timeout (const char *spec, uint64_t asked_ms, int unwatched,
 {
   auto_json json_t *object = NULL;
   uint64_t said = 0, most = 0;
-  const char *name;
 
   *out = asked_ms;
   /* Most have none, and this is on the way of every command. */
@@ -373,24 +402,31 @@ profile_timeout (const char *spec, uint64_t asked_ms, int unwatched,
     return -1;
   json_get_u64 (json_object_get (object, "timeout_ms"), &said);
   json_get_u64 (json_object_get (object, "timeout_max_ms"), &most);
-  name = json_string_value (json_object_get (object, "profile"));
   if (asked_ms && asked_ms != said
-      && json_object_get (object, "timeout_locked")) {
-    error_set (err, E_PROFILE, 0, "timeout: profile %s locks it",
-               name ? name : "?");
-    error_detail (err, "field", json_string ("timeout"));
-    return -1;
-  }
-  if (!asked_ms)
+      && json_object_get (object, "timeout_locked"))
+    return fail_later ("timeout", object, err);
+  if (asked_ms)
+    *out = clamp_later (PROFILE_TIMEOUT, object, asked_ms, most);
+  else
     *out = unwatched ? most : said ? said : most;
-  else if (most && asked_ms > most) {
-    auto_free char *from = profile_format (PROFILE_TIMEOUT, asked_ms);
-    auto_free char *to = profile_format (PROFILE_TIMEOUT, most);
+  return 0;
+}
 
-    log_event (LOG_LEVEL_WARNING, "profile", "timeout: %s is more than"
-               " profile %s allows: it is %s", from ? from : "that",
-               name ? name : "?", to ? to : "less");
-    *out = most;
-  }
+int
+profile_ttl (const char *spec, uint64_t asked_ms, uint64_t *out,
+             struct error **err)
+{
+  auto_json json_t *object = NULL;
+  uint64_t most = 0;
+
+  *out = asked_ms;
+  if (!spec || !strstr (spec, "\"ttl_"))
+    return 0;
+  if (json_parse (spec, strlen (spec), &object, err) < 0)
+    return -1;
+  json_get_u64 (json_object_get (object, "ttl_max_ms"), &most);
+  if (json_object_get (object, "ttl_locked"))
+    return fail_later ("ttl", object, err);
+  *out = clamp_later (PROFILE_TTL, object, asked_ms, most);
   return 0;
 }

@@ -31,4 +31,8 @@ void profiled_fini (struct profiled *profiled);
 int profile_timeout (const char *spec, uint64_t asked_ms, int unwatched,
                      uint64_t *out, struct error **err);
 
+/* Likewise the time from now that a sandbox is to live on. */
+int profile_ttl (const char *spec, uint64_t asked_ms, uint64_t *out,
+                 struct error **err);
+
 #endif /* SANDBOX_PROFILE_H */

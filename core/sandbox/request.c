@@ -395,6 +395,9 @@ request_to_json (const struct sandbox_request *request, struct error **err)
   json_put_u64 (object, "open_files", request->open_files);
   if (request->root_writable)
     json_object_set_new (object, "root", json_string ("writable"));
+  json_put_u64 (object, "ttl_max_ms", request->ttl_max_ms);
+  if (request->ttl_locked)
+    json_object_set_new (object, "ttl_locked", json_true ());
   json_put_u64 (object, "timeout_ms", request->timeout_ms);
   json_put_u64 (object, "timeout_max_ms", request->timeout_max_ms);
   if (request->timeout_locked)

@@ -55,6 +55,8 @@ struct sandbox_request {
   /* Of each command: unless it says, at most, and only that. */
   uint64_t timeout_ms, timeout_max_ms;
   int timeout_locked;
+  uint64_t ttl_max_ms;          /* of what lives on, however often extended */
+  int ttl_locked;
   uint64_t asked_timeout_ms;    /* for the one command of a run */
   const char *template_digest;  /* set by sandbox_create */
 };

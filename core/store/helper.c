@@ -22,6 +22,7 @@
 #define REPORT_MAX 16384
 /* An archive of the largest size that is taken, on a slow disk. */
 #define WORK_NS (INT64_C (3600) * 1000000000)
+#define LOOK_NS 200000000       /* until the next look at how far it is */
 #define FIRST_FREE 5            /* 0 to 4 are given a meaning */
 
 struct birth {
@@ -119,9 +120,37 @@ helper_start (const struct place *place, const char *mode, int in, int out,
   return 0;
 }
 
+/* One that was asked for, as the place of the file says, or the end of time. */
+static int
+report_wait (struct helper *helper, const struct helper_watch *watch,
+             int source, uint64_t total, int64_t deadline, struct error **err)
+{
+  for (;;) {
+    int64_t next = coffer_now_ns () + LOOK_NS;
+    int r = coffer_wait_fd (helper->report, POLLIN,
+                            next < deadline ? next : deadline,
+                            watch->cancel_fd);
+    off_t done;
+
+    if (r > 0)
+      return 0;
+    if (r == 0 && errno == ECANCELED)
+      return error_set (err, E_EXEC_CANCELLED, 0,
+                        "the archive was left before it was through");
+    if (r < 0 || coffer_now_ns () >= deadline)
+      return error_set (err, E_IO, r < 0 ? errno : ETIMEDOUT,
+                        "waiting for " HELPER_NAME);
+    /* It reads from the same open file. */
+    done = total ? lseek (source, 0, SEEK_CUR) : 0;
+    if (watch->progress && done > 0)
+      watch->progress (watch->data, (uint64_t) done, total, NULL);
+  }
+}
+
 /* All of the report: its end is the helper's. */
 static int
-report_read (struct helper *helper, int cancel_fd, char *text, size_t size,
+report_read (struct helper *helper, const struct helper_watch *watch,
+             int source, uint64_t total, char *text, size_t size,
              struct error **err)
 {
   const int64_t deadline = coffer_now_ns () + WORK_NS;
@@ -129,13 +158,8 @@ report_read (struct helper *helper, int cancel_fd, char *text, size_t size,
   ssize_t n;
 
   for (;;) {
-    int r = coffer_wait_fd (helper->report, POLLIN, deadline, cancel_fd);
-
-    if (r == 0 && errno == ECANCELED)
-      return error_set (err, E_EXEC_CANCELLED, 0,
-                        "the archive was left before it was through");
-    if (r <= 0)
-      return error_set (err, E_IO, errno, "waiting for " HELPER_NAME);
+    if (report_wait (helper, watch, source, total, deadline, err) < 0)
+      return -1;
     n = read (helper->report, text + used, size - 1 - used);
     if (n < 0 && errno == EINTR)
       continue;
@@ -160,14 +184,14 @@ fail_report (const json_t *report, struct error **err)
 }
 
 int
-helper_finish (struct helper *helper, int cancel_fd, json_t **report,
-               struct error **err)
+helper_finish (struct helper *helper, const struct helper_watch *watch,
+               int source, uint64_t size, json_t **report, struct error **err)
 {
   auto_json json_t *json = NULL;
   char text[REPORT_MAX];
   int status = 0;
 
-  if (report_read (helper, cancel_fd, text, sizeof text, err) < 0)
+  if (report_read (helper, watch, source, size, text, sizeof text, err) < 0)
     return -1;
   while (waitpid (helper->pid, &status, 0) < 0 && errno == EINTR)
     ;

@@ -19,9 +19,19 @@ struct helper {
 int helper_start (const struct place *place, const char *mode, int in, int out,
                   int folder, struct helper *helper, struct error **err);
 
-/* Reads the report and waits for the end; cancel_fd ends it.  E_ARCHIVE with
+/* Somebody who waits: may give up, and may want to see how far it is. */
+struct helper_watch {
+  int cancel_fd;                /* -1: none */
+  void (*progress) (void *data, uint64_t done, uint64_t total,
+                    const char *what);  /* NULL: nobody looks */
+  void *data;
+};
+
+/* Reads the report and waits for the end; the watch's cancel_fd ends it.  How
+ * far it is says the place in `source`, a file of `size` bytes (0: not known).  E_ARCHIVE with
  * what it reported as its error. */
-int helper_finish (struct helper *helper, int cancel_fd, json_t **report,
+int helper_finish (struct helper *helper, const struct helper_watch *watch,
+                   int source, uint64_t size, json_t **report,
                    struct error **err);
 
 /* Kills what still runs. */

@@ -349,12 +349,14 @@ adding_begin (struct adding *adding, struct error **err)
 }
 
 static int
-source_open (const char *path, int *is_folder, struct error **err)
+source_open (const char *path, int *is_folder, uint64_t *size,
+             struct error **err)
 {
   coffer_autoclose int fd = -1;
   struct stat st;
 
   *is_folder = 0;
+  *size = 0;
   if (strcmp (path, "-") == 0)
     return fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
   fd = open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -365,6 +367,8 @@ source_open (const char *path, int *is_folder, struct error **err)
   if (!*is_folder && !S_ISREG (st.st_mode))
     return error_set (err, E_INVALID, 0,
                       "%s is neither a folder nor an archive", path);
+  if (!*is_folder)
+    *size = (uint64_t) st.st_size;
   return coffer_fd_steal (&fd);
 }
 
@@ -377,15 +381,16 @@ helper_drop (struct helper *helper)
 
 /* A folder goes through the same strict reader as what a stranger packed. */
 static int
-fill (struct adding *adding, const char *path, int cancel_fd, json_t **report,
-      struct error **err)
+fill (struct adding *adding, const char *path,
+      const struct helper_watch *watch, json_t **report, struct error **err)
 {
   auto_helper struct helper packer = { .report = -1 };
   auto_helper struct helper unpacker = { .report = -1 };
   auto_error struct error *unpacked = NULL;
   auto_json json_t *packed = NULL;
+  uint64_t size;
   int is_folder, ends[2], r;
-  coffer_autoclose int source = source_open (path, &is_folder, err);
+  coffer_autoclose int source = source_open (path, &is_folder, &size, err);
   coffer_autoclose int reads = -1, writes = -1;
 
   if (source < 0)
@@ -393,7 +398,7 @@ fill (struct adding *adding, const char *path, int cancel_fd, json_t **report,
   if (!is_folder)
     return helper_start (adding->place, "unpack", source, -1, adding->root,
                          &unpacker, err) < 0
-             ? -1 : helper_finish (&unpacker, cancel_fd, report, err);
+             ? -1 : helper_finish (&unpacker, watch, source, size, report, err);
   if (pipe2 (ends, O_CLOEXEC) < 0)
     return error_set (err, E_IO, errno, "a pipe");
   reads = ends[0];
@@ -405,11 +410,11 @@ fill (struct adding *adding, const char *path, int cancel_fd, json_t **report,
     return -1;
   coffer_fd_close (&reads);
   coffer_fd_close (&writes);
-  r = helper_finish (&unpacker, cancel_fd, report, &unpacked);
+  r = helper_finish (&unpacker, watch, -1, 0, report, &unpacked);
   /* A packer that was cut off says less than who cut it off. */
   if (r < 0 && unpacked->number != E_ARCHIVE)
     return error_move (err, steal (unpacked));
-  if (helper_finish (&packer, cancel_fd, &packed, r < 0 ? NULL : err) < 0
+  if (helper_finish (&packer, watch, -1, 0, &packed, r < 0 ? NULL : err) < 0
       && r == 0)
     return -1;
   return r < 0 ? error_move (err, steal (unpacked)) : 0;
@@ -434,15 +439,15 @@ put (struct adding *adding, const char *digest, struct error **err)
 }
 
 static int
-add (struct adding *adding, const char *name, const char *path, int cancel_fd,
-     json_t **out, struct error **err)
+add (struct adding *adding, const char *name, const char *path,
+     const struct helper_watch *watch, json_t **out, struct error **err)
 {
   auto_json json_t *report = NULL, *entry = NULL;
   const char *digest;
 
   if (adding_begin (adding, err) < 0)
     return -1;
-  if (fill (adding, path, cancel_fd, &report, err) < 0)
+  if (fill (adding, path, watch, &report, err) < 0)
     return error_wrap (err, "%s", path);
   digest = json_string_value (json_object_get (report, "digest"));
   if (!digest || !sha256_is_hex (digest))
@@ -464,7 +469,8 @@ add (struct adding *adding, const char *name, const char *path, int cancel_fd,
 
 int
 template_add (const struct place *place, const char *name, const char *path,
-              int cancel_fd, json_t **out, struct error **err)
+              const struct helper_watch *watch, json_t **out,
+              struct error **err)
 {
   __attribute__ ((cleanup (adding_fini))) struct adding adding
     = { .place = place, .store = -1, .lock = -1, .shared = -1, .root = -1 };
@@ -485,7 +491,7 @@ template_add (const struct place *place, const char *name, const char *path,
   if (r > 0)
     return error_set (err, E_TEMPLATE_EXISTS, 0,
                       "there is a template %s already", name);
-  return add (&adding, name, path, cancel_fd, out, err);
+  return add (&adding, name, path, watch, out, err);
 }
 
 /* ---- using --------------------------------------------------------------- */

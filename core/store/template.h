@@ -12,12 +12,13 @@
 #define STORE_TEMPLATE_H
 
 #include "base/place.h"
+#include "store/helper.h"
 
 /* Unpacks a folder or an archive (path "-": standard input) under a name.
  * E_TEMPLATE_EXISTS, E_ARCHIVE.  The entry as template_list has it. */
 int template_add (const struct place *place, const char *name,
-                  const char *path, int cancel_fd, json_t **out,
-                  struct error **err);
+                  const char *path, const struct helper_watch *watch,
+                  json_t **out, struct error **err);
 
 /* [{"name", "digest", "files", "bytes", "left_out", "stripped", "created_ns",
  * "source"}], sorted by name. */

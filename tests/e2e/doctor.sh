@@ -42,6 +42,22 @@ if [ "$status" -eq 0 ] && [ "$(id -u)" -eq 0 ]; then
   run unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"' - "$program" run -- true
   like "and a run says whom to ask" "$status $(cat "$err")" "^125 coffer: E2005: .*|provider doctor linux"
 
+  # Settings that this kernel may not have, in a /proc/sys of ours.
+  mkdir "$T/user"; chmod 1777 "$T/user"
+  setting () { # NAME VALUE: doctor as an ordinary user who gets EPERM
+    unshare -m sh -c 'mount -t tmpfs none /proc/sys/kernel \
+        && echo "$2" >"/proc/sys/kernel/$1" && shift 2 && exec "$@"' - "$1" "$2" \
+      python3 "$COFFER_SOURCE/tests/e2e/deny.py" clone:EPERM:0x10000000 -- \
+      setpriv --reuid "$E2E_UID" --regid "$E2E_UID" --clear-groups \
+      env COFFER_HOME="$T/user/home" "$program" provider doctor linux --json
+  }
+  if as_user test -x "$program"; then
+    lacks "the restriction of Ubuntu 24.04" userns failed "AppArmor keeps them" \
+      "contrib/apparmor/install" setting apparmor_restrict_unprivileged_userns 1
+    lacks "the switch of Debian" userns failed "unprivileged_userns_clone is 0" \
+      "sysctl kernel.unprivileged_userns_clone=1" setting unprivileged_userns_clone 0
+  fi
+
   for masked in /proc/bus /proc/irq /proc/fs; do [ ! -d $masked ] || break; done
   lacks "/proc is masked, as in a container" proc failed "lies over parts of /proc" \
     "systempaths=unconfined" \

@@ -93,6 +93,15 @@ run coffer run -- true
 like "nor a file that others may write" "$(cat "$err")" 'E6005: .*tight.yaml is writable by others'
 rm "$COFFER_HOME/config/coffer.yaml"
 
+printf 'profile: 1\nname: brief\nsummary: s\nmax: {ttl: 1m}\n' >"$profiles/brief.yaml"
+run coffer sandbox create --profile brief
+id=$(cat "$out"); remember "$id"
+run coffer sandbox extend "$id" 5d --json
+is "no life is drawn out beyond the profile" "$status $(json "$out" \
+  '0 < d["expires_ns"] - d["created_ns"] < 100 * 10**9')" "0 True"
+like "which is said" "$(cat "$err")" "ttl: 5d is more than profile brief allows: it is 1m"
+run coffer sandbox kill "$id"
+
 # What is required and not there is a refusal.
 printf 'profile: 1\nname: hard\nsummary: s\nmemory: 64MiB\nrequire: [quota.hard]\n' >"$profiles/hard.yaml"
 run coffer run --profile hard -- true

@@ -245,6 +245,35 @@ test_the_timeout_of_a_command_is_the_profiles_unless_it_says (void **state)
   }
 }
 
+static void
+test_a_life_is_not_drawn_out_beyond_the_profile (void **state)
+{
+  static const char most[] = "{\"profile\":\"p\",\"ttl_ms\":60000,"
+                             "\"ttl_max_ms\":120000}";
+  static const char locked[] = "{\"profile\":\"p\",\"ttl_ms\":60000,"
+                               "\"ttl_locked\":true}";
+  const struct {
+    const char *spec;
+    uint64_t asked, in_force;   /* 0: refused */
+  } table[] = {
+    { NULL, 5000, 5000 }, { "{\"ttl_ms\":1000}", 9000, 9000 },
+    { most, 90000, 90000 }, { most, 120001, 120000 }, { locked, 60000, 0 },
+  };
+  size_t i;
+
+  (void) state;
+  for (i = 0; i < sizeof table / sizeof table[0]; i++) {
+    auto_error struct error *error = NULL;
+    uint64_t got = 0;
+
+    if (profile_ttl (table[i].spec, table[i].asked, &got, &error) < 0) {
+      assert_int_equal (error->number, E_PROFILE);
+      got = 0;
+    }
+    assert_int_equal (got, table[i].in_force);
+  }
+}
+
 int
 main (void)
 {
@@ -259,6 +288,7 @@ main (void)
     TEST (test_what_is_above_the_maximum_is_taken_down_and_said),
     TEST (test_what_a_profile_asks_and_nobody_claims_is_refused),
     TEST (test_a_root_that_may_be_changed_is_no_default_that_fell_away),
+    TEST (test_a_life_is_not_drawn_out_beyond_the_profile),
     TEST (test_the_timeout_of_a_command_is_the_profiles_unless_it_says),
   };
 
