@@ -80,6 +80,7 @@ CLEANFILES += %D%/init/filter.h
   %D%/init/lib.c \
   %D%/init/limits.c \
   %D%/init/main.c \
+  %D%/init/namespaces.c \
   %D%/init/network.c \
   %D%/init/pause.c \
   %D%/init/proc.c \

@@ -243,7 +243,9 @@ plan_fill (struct making *making, struct init_plan *plan)
 {
   const struct coffer_sandbox_spec *spec = making->spec;
 
+  namespaces_note (making->self);
   plan->size = sizeof *plan;
+  plan->userns = (uint32_t) making->self->ns_inodes[0];
   plan->uid = plan->gid = SANDBOX_UID;
   plan->disk_bytes = spec->disk_bytes ? spec->disk_bytes : DISK_DEFAULT;
   plan->inodes = spec->inodes ? spec->inodes : INODES_DEFAULT;

@@ -56,6 +56,10 @@ enum init_type {
   INIT_RESUME = 17,             /* DONE */
   INIT_DIAL = 18,               /* DONE with a socket that is connecting */
   INIT_NAMES = 19,              /* after PLAN: what of /etc to show; none */
+  INIT_OUTSIDE = 20,            /* first on a connection to its socket, with a
+                                 * descriptor of the user namespace that the
+                                 * sandbox was made in: only who is outside of
+                                 * every sandbox has one; none */
 
   INIT_READY = 0x8001,
   INIT_FAILED = 0x8002,
@@ -119,6 +123,8 @@ struct init_plan {
   uint32_t layers;              /* 0; layer.h */
   uint32_t own_groups;          /* descriptors, after those: of groups that
                                  * the init writes itself into */
+  uint32_t userns;              /* the maker's: its inode number */
+  uint32_t reserved;
 };
 
 enum init_mount_flag {

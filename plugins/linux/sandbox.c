@@ -317,6 +317,18 @@ hello_take (struct link *link, const struct coffer_call *call)
   return 0;
 }
 
+/* Nobody in a sandbox has this to show, whatever of ours it is shown. */
+static int
+outside_show (struct link *link, const struct coffer_call *call)
+{
+  coffer_autoclose int userns = open ("/proc/self/ns/user",
+                                      O_RDONLY | O_CLOEXEC);
+  struct request request
+    = { .type = INIT_OUTSIDE, .fds = &userns, .n_fds = 1 };
+
+  return userns < 0 ? -1 : link_send (link, &request, call);
+}
+
 /* A further connection, over the one that is in use: sending is atomic and has
  * no answer there. */
 static int
@@ -365,7 +377,7 @@ socket_link (struct linux_provider *self, const char *id,
 {
   if (socket_connect (self, id, link) == -1)
     return -1;
-  if (hello_take (link, call) == 0)
+  if (hello_take (link, call) == 0 && outside_show (link, call) == 0)
     return 0;
   if (errno == ECONNRESET)
     errno = ENOENT;
@@ -548,7 +560,8 @@ peer_pidfd (struct link *link, const struct coffer_call *call)
     return -1;
   }
   fd = (int) syscall (SYS_pidfd_open, peer.pid, 0);
-  if (fd >= 0 && hello_take (link, call) == -1)
+  if (fd >= 0
+      && (hello_take (link, call) == -1 || outside_show (link, call) == -1))
     coffer_fd_close (&fd);
   if (fd >= 0 && link_ask (link, &request, &reply, call) == -1)
     coffer_fd_close (&fd);

@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@
 #include <coffer/fd.h>
 
 #include "linux-host.h"
+#include "protocol.h"
 
 struct test_call {
   struct coffer_call call;
@@ -515,4 +518,56 @@ host_can (void)
   if (pid > 0)
     waitpid (pid, &status, 0);
   return status == 0;
+}
+
+/* ---- the socket of an init ---------------------------------------------- */
+
+int
+host_connect (struct linux_host *host, const char *id)
+{
+  struct sockaddr_un address = { .sun_family = AF_UNIX };
+  const int fd = socket (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+  assert_true (fd >= 0);
+  snprintf (address.sun_path, sizeof address.sun_path, "%s/%s/init.sock",
+            host->runtime_path, id);
+  assert_int_equal (connect (fd, (struct sockaddr *) &address,
+                             sizeof address),
+                    0);
+  return fd;
+}
+
+/* Nobody may listen any more: then it is lost. */
+void
+host_show (int connection, int userns)
+{
+  struct init_header header = { sizeof header, INIT_MAGIC, INIT_OUTSIDE, 1,
+                                0 };
+  struct iovec iov = { &header, sizeof header };
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE (sizeof (int))];
+  } rights;
+  struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+  if (userns >= 0) {
+    memset (&rights, 0, sizeof rights);
+    rights.header.cmsg_level = SOL_SOCKET;
+    rights.header.cmsg_type = SCM_RIGHTS;
+    rights.header.cmsg_len = CMSG_LEN (sizeof (int));
+    memcpy (CMSG_DATA (&rights.header), &userns, sizeof userns);
+    message.msg_control = &rights;
+    message.msg_controllen = sizeof rights;
+  }
+  (void) !sendmsg (connection, &message, MSG_NOSIGNAL);
+}
+
+void
+host_show_own (int connection)
+{
+  coffer_autoclose int userns = open ("/proc/self/ns/user",
+                                      O_RDONLY | O_CLOEXEC);
+
+  assert_true (userns >= 0);
+  host_show (connection, userns);
 }

@@ -81,6 +81,12 @@ double host_metric (struct linux_host *host, const char *id,
                     const char *name);
 /* Puts the program linux-payload into the workspace, as ./payload. */
 void host_payload (struct linux_host *host, const char *id);
+/* A connection to the socket of an init, on which nothing was said yet. */
+int host_connect (struct linux_host *host, const char *id);
+/* Sends OUTSIDE on it with that descriptor; -1: with none. */
+void host_show (int connection, int userns);
+/* The same with this process's own user namespace. */
+void host_show_own (int connection);
 /* Whether this machine lets us make sandboxes at all; the reason is printed
  * as a skip. */
 int host_can (void);

@@ -15,6 +15,7 @@ UNIT_TESTS += %D%/test-linux-life-pause
 UNIT_TESTS += %D%/test-linux-life-ports
 UNIT_TESTS += %D%/test-linux-life-files
 UNIT_TESTS += %D%/test-linux-spare
+UNIT_TESTS += %D%/test-linux-outside
 
 # What runs inside: no sanitizer, which could not work there.
 check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
@@ -61,6 +62,12 @@ check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
 %C%_test_linux_life_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_life_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_life_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_test_linux_outside_SOURCES = %D%/test-linux-outside.c $(LINUX_UNIT_HOST)
+%C%_test_linux_outside_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_outside_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_outside_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_outside_LDADD = $(LINUX_UNIT_LIBS)
 
 %C%_test_linux_life_pause_SOURCES = %D%/test-linux-life-pause.c $(LINUX_UNIT_HOST)
 %C%_test_linux_life_pause_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)

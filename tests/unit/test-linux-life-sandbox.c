@@ -124,20 +124,14 @@ test_outlives_its_maker (void **state)
 static void
 test_many_connections (void **state)
 {
-  struct sockaddr_un address = { .sun_family = AF_UNIX };
   struct init_header header;
   int fds[300], i, refused = 0;
 
   (void) state;
   create ("crowd", &lasting);
-  snprintf (address.sun_path, sizeof address.sun_path,
-            "%s/crowd/init.sock", host.runtime_path);
   for (i = 0; i < 300; i++) {
-    fds[i] = socket (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    assert_true (fds[i] >= 0);
-    assert_int_equal (connect (fds[i], (struct sockaddr *) &address,
-                               sizeof address),
-                      0);
+    fds[i] = host_connect (&host, "crowd");
+    host_show_own (fds[i]);
     assert_true (recv (fds[i], &header, sizeof header, 0)
                  == sizeof header);
     assert_int_equal (header.type, INIT_HELLO);
@@ -467,7 +461,6 @@ test_protocol_grows (void **state)
                         .argc = 1, .strings_size = 6 },
              .later = { 7, 8 }, .strings = "true\0" };
   struct init_command wait = { .size = 8, .exec = 1 };
-  struct sockaddr_un address = { .sun_family = AF_UNIX };
   struct init_header header;
   struct init_hello hello;
   struct init_exit end;
@@ -475,13 +468,9 @@ test_protocol_grows (void **state)
 
   (void) state;
   create ("wire", &lasting);
-  snprintf (address.sun_path, sizeof address.sun_path,
-            "%s/wire/init.sock", host.runtime_path);
   for (i = 0; i < 2; i++) {
-    fd = socket (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    assert_int_equal (connect (fd, (struct sockaddr *) &address,
-                               sizeof address),
-                      0);
+    fd = host_connect (&host, "wire");
+    host_show_own (fd);
     header = packet_read (fd, &hello, sizeof hello);
     assert_int_equal (header.type, INIT_HELLO);
     assert_int_equal (hello.version, INIT_PROTOCOL);

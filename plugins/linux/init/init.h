@@ -16,11 +16,12 @@
  * request.c what a command is started with: argv, environment, streams
  * usage.c   what the sandbox uses
  * dial.c    its ports
+ * namespaces.c   its own, and who is outside of them
  * lib.c     memory, strings, messages
  *
  * One thread, no allocator: tables of fixed size and mmap for what is large.
- * Nothing here trusts a process of the sandbox; requests come only over
- * connections that the provider made. */
+ * Nothing here trusts a process of a sandbox; requests come only over
+ * connections of those who have shown that they are in none. */
 
 #ifndef INIT_INIT_H
 #define INIT_INIT_H
@@ -328,6 +329,13 @@ int request_read (struct request *request, struct start *start,
                   const struct packet *packet, const struct init_exec *body,
                   const char *rest);
 void request_free (struct request *request);
+
+/* ---- namespaces.c ------------------------------------------------------- */
+
+/* user mnt pid net ipc uts cgroup: inode numbers, 0: not known. */
+void namespaces_note (uint64_t inodes[7]);
+/* Whether OUTSIDE shows that user namespace. */
+int outside_is (const struct packet *packet, uint64_t userns);
 
 /* ---- main.c ------------------------------------------------------------- */
 

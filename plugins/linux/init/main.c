@@ -19,6 +19,7 @@ int single_mode;
 
 struct connection {
   int fd;                       /* -1: free */
+  int outside;                  /* whose it is has been shown */
   uint32_t waits;               /* for the end of this command */
   uint32_t wait_serial;
   uint32_t spools;              /* for output of this one */
@@ -33,6 +34,7 @@ static size_t n_connections;
 static int control_fd = -1;     /* of the maker */
 static int lifeline_fd = -1, listener_fd = -1, timer_fd = -1;
 static int durable;
+static uint64_t outer_userns;   /* of whoever made it */
 static struct init_state state;
 static char facts_text[FACTS_SIZE];
 static struct facts facts = { facts_text, 0, FACTS_SIZE, 0 };
@@ -84,26 +86,6 @@ timer_set (int64_t expires_ns)
   if (r >= 0)
     state.expires_ns = expires_ns;
   return r;
-}
-
-static void
-namespaces_note (void)
-{
-  static const char *const names[7]
-    = { "user", "mnt", "pid", "net", "ipc", "uts", "cgroup" };
-  struct {
-    uint32_t head[8];
-    uint64_t ino;
-    uint64_t rest[40];
-  } st;
-  char path[32];
-  int i;
-
-  for (i = 0; i < 7; i++) {
-    text_join (path, sizeof path, "/proc/self/ns/", names[i], NULL);
-    if (SYS (statx, -100, path, 0, 0x100, &st) >= 0)
-      ready.ns_inodes[i] = st.ino;
-  }
 }
 
 static void
@@ -163,6 +145,7 @@ sandbox_make (struct packet *packet)
 
   plan_read (packet, &plan);
   durable = (plan.body.flags & PLAN_DURABLE) != 0;
+  outer_userns = plan.body.userns;
   single_mode = (plan.body.flags & PLAN_SINGLE) != 0;
   strict_mode = (plan.body.flags & PLAN_STRICT) != 0;
   lifeline_fd = LAYER_ON (LIFELINE) ? plan.lifeline : -1;
@@ -212,13 +195,27 @@ hello_send (int fd, int error)
   packet_send (fd, INIT_HELLO, 0, error, &hello, sizeof hello, 0, 0, -1);
 }
 
-static void
-connection_add (int fd)
+/* A free one; else that of somebody who has not shown who it is: those do not
+ * keep anybody else out. */
+static size_t
+connection_place (void)
 {
-  size_t i;
+  size_t i, stranger = CONNECTIONS_MAX;
 
   for (i = 0; i < n_connections && connections[i].fd >= 0; i++)
-    ;
+    if (!connections[i].outside && stranger == CONNECTIONS_MAX)
+      stranger = i;
+  if (i < CONNECTIONS_MAX || stranger == CONNECTIONS_MAX)
+    return i;
+  connection_close (&connections[stranger]);
+  return stranger;
+}
+
+static void
+connection_add (int fd, int outside)
+{
+  size_t i = connection_place ();
+
   if (i == CONNECTIONS_MAX) {
     hello_send (fd, EAGAIN_);
     fd_close (fd);
@@ -227,6 +224,7 @@ connection_add (int fd)
   if (i == n_connections)
     n_connections++;
   connections[i].fd = fd;
+  connections[i].outside = outside;
   if (fd != control_fd)
     hello_send (fd, 0);
 }
@@ -237,7 +235,7 @@ listener_accept (void)
   long fd = SYS (accept4, listener_fd, 0, 0, O_CLOEXEC_ | O_NONBLOCK_);
 
   if (fd >= 0)
-    connection_add ((int) fd);
+    connection_add ((int) fd, 0);
   else if (fd == -EBADF_ || fd == -EINVAL_)
     init_exit_now (1);          /* it is no listener: never silently deaf */
   else if (fd != -EAGAIN_ && fd != -EINTR_)
@@ -520,16 +518,17 @@ request_serve (struct connection *connection, struct packet *packet)
     request_dial (connection, packet);
     return;
   case INIT_FACTS:
-    namespaces_note ();
+    namespaces_note (ready.ns_inodes);
     ready_send (connection->fd, serial, -1);
     return;
   case INIT_NAMES:              /* a template has an /etc of its own */
+  case INIT_OUTSIDE:            /* it is known to be */
     return;
   case INIT_END:
     init_exit_now (0);
   case INIT_CHANNEL:
     if (packet->n_fds == 1) {
-      connection_add (packet->fds[0]);
+      connection_add (packet->fds[0], 1);
       packet->n_fds = 0;
     }
     return;
@@ -550,8 +549,13 @@ connection_ready (struct connection *connection)
     connection_close (connection);
     return;
   }
-  request_serve (connection, &packet);
+  if (connection->outside)
+    request_serve (connection, &packet);
+  else
+    connection->outside = outside_is (&packet, outer_userns);
   packet_close_fds (&packet);
+  if (!connection->outside)
+    connection_close (connection);
 }
 
 /* ---- the loop ----------------------------------------------------------- */
@@ -678,7 +682,7 @@ init_main (void)
   if (packet_receive (control_fd, 1, &packet) != 1)
     init_exit_now (2);
   sandbox_make (&packet);       /* takes all descriptors of the plan */
-  connection_add (control_fd);
+  connection_add (control_fd, 1);
   for (;;)
     loop_once ();
 }
