@@ -312,7 +312,11 @@ exit_emit (struct linux_provider *self, struct coffer_call *call,
   record.code = exit->code;
   record.signal = exit->signal;
   record.timed_out = (exit->flags & EXIT_TIMED_OUT) != 0;
-  record.oom = use.oom_kills > exit->marks[0];
+  /* The count is of the whole sandbox: it is not how a command ended that was
+   * well, when there may have been another. */
+  record.oom = use.oom_kills > exit->marks[0]
+               && ((exit->flags & EXIT_ALONE) || exit->code != 0
+                   || exit->signal != 0);
   if (record.oom)
     coffer_strings_add (&limits, "memory");
   if (use.pids_denied > exit->marks[1])

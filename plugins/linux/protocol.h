@@ -210,8 +210,9 @@ enum init_exit_flag {
   EXIT_LEFT = 8,                /* what it left behind could not be ended */
   EXIT_DISK = 16,               /* no room was left at its end */
   EXIT_INODES = 32,
-  EXIT_PROXY = 64               /* its sandbox has a proxy, which may have
+  EXIT_PROXY = 64,              /* its sandbox has a proxy, which may have
                                  * refused something */
+  EXIT_ALONE = 128              /* no other command was ever there */
 };
 
 struct init_exit {

@@ -387,6 +387,42 @@ test_background (void **state)
   assert_int_equal (host_kill (&host, "spool"), COFFER_OK);
 }
 
+/* A command that goes well beside one that runs out of memory is not blamed
+ * for that. */
+static void
+test_only_who_ran_out_is_blamed (void **state)
+{
+  struct coffer_sandbox_spec spec = lasting;
+  const char *hog[] = { "./payload", "memory", "268435456", NULL };
+  int well;
+
+  (void) state;
+  spec.memory_bytes = 64 << 20;
+  create ("blame", &spec);
+  if (strstr (host.facts, "limit.memory ok") == NULL) {
+    assert_int_equal (host_kill (&host, "blame"), COFFER_OK);
+    skip_missing ("a writable control group");
+  }
+  host_payload (&host, "blame");
+  well = host_start (&host, "blame", "while [ ! -e over ]; do sleep 0.05; "
+                     "done", 0);
+  assert_int_equal (host_run (&host, "blame", hog, NULL, NULL, 20000,
+                              &outcome),
+                    COFFER_OK);
+  assert_int_equal (host.exit.signal, SIGKILL);
+  assert_int_equal (host.exit.oom, 1);
+  assert_string_equal (host.limits, "memory ");
+  sh_in ("blame", "touch over", 5000);
+  assert_int_equal (host.ops->exec_wait (host_call (&host, 10000), host.self,
+                                         "blame", "e1", NULL),
+                    COFFER_OK);
+  assert_int_equal (host.exit.code, 0);
+  assert_int_equal (host.exit.oom, 0);
+  assert_string_equal (host.limits, "");
+  close (well);
+  assert_int_equal (host_kill (&host, "blame"), COFFER_OK);
+}
+
 /* ---- much output, and a reader that is slow ------------------------------ */
 
 #define LINES 400000            /* of eight bytes each, which say their number */
@@ -513,6 +549,7 @@ main (void)
     cmocka_unit_test (test_many_commands),
     cmocka_unit_test (test_terminal),
     cmocka_unit_test (test_background),
+    cmocka_unit_test (test_only_who_ran_out_is_blamed),
     cmocka_unit_test (test_a_slow_listener_hears_no_mixture),
   };
 

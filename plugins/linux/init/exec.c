@@ -110,6 +110,8 @@ command_end (struct command *command)
   command->sweeping = 0;
   command->exit.flags &= ~(uint32_t) EXIT_RUNNING;
   command->exit.flags |= limits_reached ();
+  if (single_mode)
+    command->exit.flags |= EXIT_ALONE;
   fd_close (command->tty);
   fd_close (command->input);
   command->tty = command->input = -1;
