@@ -3,8 +3,8 @@
 # which needs neither; contrib/check fetches what they need.
 GUESTS = %D%/qemu.sh %D%/uml.sh
 GUEST_SCENARIOS = %D%/inside/basics.sh %D%/inside/cgroup.sh \
-  %D%/inside/cgroup-without.sh %D%/inside/landlock.sh %D%/inside/pause.sh \
-  %D%/inside/quota.sh
+  %D%/inside/cgroup-without.sh %D%/inside/landlock.sh \
+  %D%/inside/network.sh %D%/inside/pause.sh %D%/inside/quota.sh
 EXTRA_DIST += $(GUESTS) $(GUEST_SCENARIOS) %D%/boot.sh %D%/image.sh \
   %D%/init.sh %D%/jobs.sh %D%/kernel.sh %D%/scope.sh %D%/scenarios %D%/units
 
