@@ -70,6 +70,36 @@ else
   is "read-only there is nothing to refuse" "$status" 0
 fi
 
+# ---- a workspace in a file -------------------------------------------------
+
+devices () { grep -l "$T/work.img" /sys/block/loop*/loop/backing_file 2>/dev/null; }
+no_devices () { [ -z "$(devices)" ]; }
+: >"$T/work.img"; chmod 600 "$T/work.img"
+if [ "$(id -u)" -ne 0 ]; then
+  run coffer run -w "$T/work.img:rw" --disk 4M -- true
+  like "a workspace in a file takes root" "$status $(cat "$err")" '^125 .*E2005: .*only root mounts'
+elif [ ! -w /dev/loop-control ] || [ ! -x /usr/sbin/mke2fs ]; then
+  skip "a workspace in a file" "loop devices"
+else
+  id=$(coffer sandbox create -w "$T/work.img:rw" --disk 4M) && remember "$id"
+  run coffer sandbox exec "$id" -- sh -c 'echo kept >note; head -c 8M /dev/zero >big'
+  like "a workspace in a file is full at its size" "$status $(cat "$err")" '^1 .*No space left'
+  coffer sandbox kill "$id" >"$out"
+  ok "its device goes with the sandbox" soon 5 no_devices
+  "$COFFER_BUILD/coffer" run -w "$T/work.img:rw" -- sleep 61 >"$out" 2>&1 &
+  host=$!
+  one_device () { [ -n "$(devices)" ]; }
+  ok "another run has it" soon 10 one_device
+  run coffer run -w "$T/work.img:rw" -- true
+  like "and no third one" "$status $(cat "$err")" '^125 .*E5003: .*in use by another'
+  kill -9 "$host"; wait "$host" 2>/dev/null
+  ok "it goes when the host is killed" soon 10 no_devices
+  run coffer run -w "$T/work.img" -- cat note
+  is "and what was written is there" "$status $(cat "$out")" "0 kept"
+  ok "nothing is left of it" soon 5 no_devices
+fi
+rm "$T/work.img"
+
 # ---- a group that is required ----------------------------------------------
 
 mkdir -p "$COFFER_HOME/config/profiles"

@@ -275,6 +275,41 @@ test_a_required_group_is_there_without_limits (void **state)
   assert_int_equal (groups_left (own ("bare")), 0);
 }
 
+/* An init that stays out of its groups is no sandbox: version 1 leaves it to
+ * put itself in, and who is in them is looked at. */
+static void
+test_an_init_outside_of_its_group_is_none (void **state)
+{
+  static const char *const env[] = { "HOSTILE=outside", NULL };
+  struct coffer_sandbox_spec spec = LIMITED;
+  static struct linux_host hostile;
+  const char *build = getenv ("COFFER_BUILD");
+  char path[4096];
+  int32_t code;
+  int init;
+
+  (void) state;
+  snprintf (path, sizeof path, "%s/tests/unit/linux-hostile",
+            build ? build : ".");
+  init = open (path, O_RDONLY | O_CLOEXEC);
+  assert_true (init >= 0);
+  linux_host_open_with (&hostile, init);
+  close (init);
+  spec.env = env;
+  code = host_create (&hostile, own ("outside"), &spec);
+  if (strstr (hostile.facts, "\ncgroup ok version 2") != NULL
+      || strstr (hostile.facts, "\ncgroup absent") != NULL) {
+    assert_int_equal (host_kill (&hostile, own ("outside")), COFFER_OK);
+    linux_host_close (&hostile);
+    skip_missing ("a writable control group");
+  }
+  assert_int_equal (code, COFFER_INTERNAL);
+  assert_non_null (strstr (hostile.error, "not in its control group"));
+  assert_int_equal (groups_left (own ("outside")), 0);
+  assert_int_equal (waitpid (-1, NULL, WNOHANG | __WALL), -1);
+  linux_host_close (&hostile);
+}
+
 /* ---- what holds --------------------------------------------------------- */
 
 /* Every limit as asked, read back from outside, and felt inside. */
@@ -508,6 +543,7 @@ main (void)
     cmocka_unit_test (test_a_tree_that_fails_gives_rlimits_and_a_warning),
     cmocka_unit_test (test_a_required_group_is_not_done_without),
     cmocka_unit_test (test_a_required_group_is_there_without_limits),
+    cmocka_unit_test (test_an_init_outside_of_its_group_is_none),
     cmocka_unit_test (test_limits_hold_and_are_told),
     cmocka_unit_test (test_shared_memory_is_counted),
     cmocka_unit_test (test_segments_are_capped_as_the_disk),

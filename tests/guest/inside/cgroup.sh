@@ -63,6 +63,9 @@ scoped coffer run --json --mem 64M -- sh -c "sleep 60 & $hog" >"$out" 2>"$err"
 is "more memory than there is ends all of it, and is told" \
   "$(json "$out" '(d["status"], d["exit"]["oom"], "memory" in d["exit"]["limits_hit"], d["stdout"]["data"])')" \
   "(137, True, True, '')"
+like "begun in its group" \
+  "$(json "$out" '[f["how"] for f in d["applied"]["facts"] if f["name"] == "cgroup"]')" \
+  CLONE_INTO_CGROUP
 is "and the group is gone" "$scope_left" ""
 # Many that keep within a limit of each process, and not within that of all.
 scoped coffer run --mem 64M -- sh -c '
