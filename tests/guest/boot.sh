@@ -14,7 +14,7 @@
 # GUEST_ONLY=GLOB narrows which jobs run, for the work on one of them.
 set -u
 : "${COFFER_BUILD:?}" "${COFFER_SOURCE:?}"
-guest_patience=900
+guest_patience=1100
 [ "${CHECK_SCALE:-1}" -lt 10 ] || guest_patience=3000
 guest_count=0
 

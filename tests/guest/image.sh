@@ -70,10 +70,12 @@ make -s -C "$COFFER_BUILD" install-strip DESTDIR="$root" >"$work/install.log" \
   2>&1 || { cat "$work/install.log"; exit 1; }
 # coffer.pc of the build knows where its programs went.
 prefix=$(sed -n 's/^prefix = //p' "$COFFER_BUILD/Makefile")
-mkdir -p "$root/guest/installed/tests/e2e" "$root/guest/source/tests/unit" \
+mkdir -p "$root/guest/installed/tests/e2e/modules" "$root/guest/source/tests/unit" \
   "$root$COFFER_BUILD/tests"
 ln -s "$prefix/bin/coffer" "$root/guest/installed/coffer"
 cp "$COFFER_BUILD/tests/e2e/reaper" "$root/guest/installed/tests/e2e/"
+cp "$COFFER_BUILD"/tests/e2e/modules/*.so \
+  "$root/guest/installed/tests/e2e/modules/"
 cp -R "$COFFER_SOURCE/tests/e2e" "$COFFER_SOURCE/tests/guest" \
   "$root/guest/source/tests/"
 printf "%s\n" "$COFFER_BUILD" >"$root/guest/build"

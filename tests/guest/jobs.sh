@@ -13,7 +13,7 @@
 here=$(cd "$(dirname "$0")" && pwd)
 kernel=$1 scale=${2:-1} only=${3:-*}
 build=$(cat /guest/build)
-patience=240
+patience=500
 [ "$scale" -lt 10 ] || patience=900
 
 # COFFER_BUILD for scenarios: the installed coffer.

@@ -38,4 +38,28 @@ case $GUEST_KERNEL in
     like "the message names it, and what to do" "$(cat "$err")" 'landlock.*lsm='
     ok "and the command does not run" test ! -e "$T/w/ran" ;;
 esac
+
+# A provider whose rights Landlock holds, and what an operator can say.
+mkdir -p "$COFFER_HOME/providers/parrot" "$COFFER_HOME/config/providers.d"
+chmod -R go-w "$COFFER_HOME"
+install -m 644 "$COFFER_BUILD/tests/e2e/modules/parrot.so" \
+  "$COFFER_SOURCE/tests/e2e/modules/parrot.yaml" "$COFFER_HOME/providers/parrot"
+coffer seal "$COFFER_HOME/providers/parrot/parrot.yaml"
+printf '{"trust":"local","manifest_sha256":"%s"}\n' \
+  "$(sha256sum <"$COFFER_HOME/providers/parrot/parrot.yaml" | cut -c 1-64)" \
+  >"$COFFER_HOME/providers/parrot/receipt.json"
+chmod 644 "$COFFER_HOME/providers/parrot/receipt.json"
+run coffer call parrot probe
+case $GUEST_KERNEL in
+  qemu)
+    is "a provider's rights are held" "$status" 0 ;;
+  uml)
+    like "a provider whose rights nothing holds is refused" "$status $(cat "$err")" \
+      '^[1-9][0-9]* coffer: E[0-9]{4}: .*[Ll]andlock'
+    like "with what an operator can do" "$(cat "$err")" 'allow_degraded' ;;
+esac
+printf 'worker: {allow_degraded: true}\n' >"$COFFER_HOME/config/providers.d/parrot.yaml"
+chmod 600 "$COFFER_HOME/config/providers.d/parrot.yaml"
+run coffer call parrot probe
+is "which then works" "$status" 0
 finish

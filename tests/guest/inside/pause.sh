@@ -42,13 +42,13 @@ coffer sandbox pause "$id" >/dev/null
 run coffer sandbox kill "$id"
 is "a frozen one is killed" "$status $(frozen)" "0 "
 
-run in_scope "$COFFER_BUILD/coffer" sandbox create --ttl 4s
+run in_scope "$COFFER_BUILD/coffer" sandbox create --ttl 15s
 id=$(cat "$out"); remember "$id"
 run in_scope "$COFFER_BUILD/coffer" sandbox exec -d "$id" -- sleep 701
 coffer sandbox pause "$id" >/dev/null
 is "another one is frozen" "$(frozen)" "frozen 1 "
 tries=0
-while [ "$(ps axo args= | grep -c '^sleep 701')" != 0 ] && [ $tries -lt 150 ]; do tries=$((tries + 1)); sleep 0.1; done
+while [ "$(ps axo args= | grep -c '^sleep 701')" != 0 ] && [ $tries -lt 400 ]; do tries=$((tries + 1)); sleep 0.1; done
 is "its time to live ends it" "$(ps axo args= | grep -c '^sleep 701')" 0
 run coffer sandbox info "$id"
 is "and it is gone" "$status" 4
