@@ -37,6 +37,8 @@ nodist_%C%_init_switches_SOURCES = $(nodist_plugins_linux_coffer_init_SOURCES)
 %C%_init_switches_CFLAGS = $(plugins_linux_coffer_init_CFLAGS)
 %C%_init_switches_LDFLAGS = $(plugins_linux_coffer_init_LDFLAGS)
 %C%_init_switches_LDADD =
+plugins/linux/init/tests_attack_init_switches-filter.$(OBJEXT): \
+  plugins/linux/init/filter.h
 
 # The payload, without a libc as well.
 %C%_payload_SOURCES = %D%/payload.c %D%/payload.h %D%/payload-files.c \

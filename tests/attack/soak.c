@@ -4,6 +4,8 @@
  *
  * Twice 150 in `make check`; CHECK_SCALE=100 makes them 5,000. */
 
+#include <config.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
