@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "sandbox/host.h"
 #include "sandbox/info.h"
+#include "sandbox/own-folder.h"
 #include "sandbox/profile.h"
 #include "sandbox/request.h"
 #include "sandbox/runs.h"
@@ -108,7 +109,10 @@ mounts_open (struct creation *creation, struct error **err)
   for (i = 0; i < request->n_mounts; i++) {
     struct coffer_mount *mount = &creation->mounts[i];
 
-    if (mount_open (&request->mounts[i], &mount->source_fd, err) < 0)
+    if (mount_open (&request->mounts[i], &mount->source_fd, err) < 0
+        || own_folder_spared (creation->host->place, mount->source_fd,
+                              request->mounts[i].source, err)
+             < 0)
       return -1;
     mount->source = request->mounts[i].source;
     mount->target = request->mounts[i].target;

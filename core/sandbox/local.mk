@@ -13,6 +13,7 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/ids.c \
   %D%/info.c %D%/info.h \
   %D%/lifecycle.c \
+  %D%/own-folder.c %D%/own-folder.h \
   %D%/owner.c %D%/owner.h \
   %D%/ports.c \
   %D%/profile.c %D%/profile.h \

@@ -77,4 +77,17 @@ refused "-v onto the root" "" -v "/usr:/"
 refused "-v onto a path with dots" "" -v "/usr:/a/../b"
 refused "a relative --workdir" "absolute" --workdir tmp
 
+# Sockets of other sandboxes lie there.
+ours='which leads to other sandboxes'
+ln -s "$COFFER_HOME/run" "$T/data/link"
+refused "-w of the runtime folder" "$ours" -w "$COFFER_HOME/run"
+refused "-v of what holds it, read-only" "$ours" -v "$COFFER_HOME:/data:ro"
+refused "-v of what holds that" "$ours" -v "$T:/data"
+refused "-v of a folder in it" "$ours" -v "$COFFER_HOME/run/linux:/data:ro"
+refused "-v of a link to it" "$ours" -v "$T/data/link:/data:ro"
+like "with the way out" "$(cat "$err")" 'hint: show a smaller folder, or set COFFER_HOME'
+run coffer run -w "$T/data" -- ls /workspace
+is "what lies beside it is shown" "$status $(cat "$out")" "0 f
+link"
+
 finish

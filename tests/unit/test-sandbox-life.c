@@ -7,6 +7,7 @@
 
 #include "sandbox-host.h"
 
+#include "base/text.h"
 #include "sandbox/owner.h"
 
 static void
@@ -285,11 +286,13 @@ static void
 test_a_mount_is_handed_over_as_a_descriptor (void **state)
 {
   struct fixture *f = *state;
-  struct sandbox_mount mount = { f->home, (char *) "/workspace", 1 };
+  auto_free char *shown = text_printf ("%s/shown", (char *) f->home);
+  struct sandbox_mount mount = { shown, (char *) "/workspace", 1 };
   struct sandbox_request request = { .n_mounts = 1, .mounts = &mount,
                                      .ephemeral = 1 };
   auto_sandbox_record struct sandbox_record *record = NULL;
 
+  assert_int_equal (mkdir (shown, 0755), 0);
   assert_int_equal (sandbox_create (f->host, &request, NULL, &record, NULL,
                                     NULL), 0);
   assert_true (fake.mount_fd_ok);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What no sandbox is shown: the runtime folder.  Its sockets lead to other
+ * sandboxes, and its locks hold up whoever makes one, however read-only it is.
+ *
+ * Judged by what the folders are, not by their names: from one of them up to
+ * the root, whether the other is on the way. */
+
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "sandbox/own-folder.h"
+
+#define DEPTH_MAX 4096
+
+static int
+same (const struct stat *a, const struct stat *b)
+{
+  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Whether `folder` is `outer` or lies below it: 1, 0, or -1 with errno. */
+static int
+lies_in (int folder, const struct stat *outer)
+{
+  coffer_autoclose int at = fcntl (folder, F_DUPFD_CLOEXEC, 3);
+  struct stat here, above;
+  int i, up;
+
+  if (at < 0 || fstat (at, &here) < 0)
+    return -1;
+  for (i = 0; i < DEPTH_MAX; i++) {
+    if (same (&here, outer))
+      return 1;
+    up = openat (at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    coffer_fd_close (&at);
+    at = up;
+    if (at < 0 || fstat (at, &above) < 0)
+      return -1;
+    if (same (&here, &above))
+      return 0;
+    here = above;
+  }
+  errno = ELOOP;
+  return -1;
+}
+
+/* What is not there yet will be made in a folder that is. */
+static int
+nearest_open (const char *path)
+{
+  char part[4096];
+  size_t i;
+  int fd;
+
+  for (i = 0; path[i] && i + 1 < sizeof part; i++)
+    part[i] = path[i];
+  for (;;) {
+    part[i] = '\0';
+    fd = open (i > 0 ? part : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 || errno != ENOENT || i == 0)
+      return fd;
+    while (i > 0 && part[i - 1] != '/')
+      i--;
+    if (i > 0)
+      i--;
+  }
+}
+
+int
+own_folder_spared (const struct place *place, int source, const char *shown,
+                   struct error **err)
+{
+  coffer_autoclose int runtime = nearest_open (place->runtime);
+  struct stat outer, inner;
+  int r;
+
+  if (runtime < 0 || fstat (source, &outer) < 0
+      || fstat (runtime, &inner) < 0)
+    return error_set (err, E_SANDBOX_SPEC, errno, "mounts: %s", shown);
+  if (!S_ISDIR (outer.st_mode))
+    return 0;
+  r = lies_in (runtime, &outer);
+  if (r == 0 && faccessat (AT_FDCWD, place->runtime, F_OK, 0) == 0)
+    r = lies_in (source, &inner);
+  if (r == 0)
+    return 0;
+  if (r < 0)
+    return error_set (err, E_SANDBOX_SPEC, errno, "mounts: %s", shown);
+  error_set (err, E_SANDBOX_SPEC, 0,
+             "mounts: %s would show %s, which leads to other sandboxes",
+             shown, place->runtime);
+  error_hint (err, "show a smaller folder%s",
+              place->home_override ? ", or set COFFER_HOME to one elsewhere"
+              : geteuid () != 0 ? ", or set XDG_RUNTIME_DIR to one elsewhere"
+                                : "");
+  return -1;
+}
