@@ -143,7 +143,11 @@ test_stopped_stays_stopped (void **state)
                      "sh -c 'kill -STOP $$; echo woken' & "
                      "set -m; sleep 1000 & wait; echo through",
                      0);
-  usleep (200000);
+  run ("own", "there () { ps axo stat=,args= | grep -q \"$1\"; }; i=0; "
+       "until there '^T[^ ]* *sh -c kill -STOP' "
+       "&& there '^S[^ ]* *sleep 1000$'; "
+       "do i=$((i+1)); [ $i -lt 100 ] || exit 1; sleep 0.1; done");
+  assert_int_equal (host.exit.code, 0);
   paused ("own");
   resumed ("own");
   run ("own", "ps axo stat=,args= | grep -c '^T[^ ]* *sh -c kill -STOP'");
