@@ -21,6 +21,9 @@ lacks () { # what fact state value remedy COMMAND…
 }
 deny () { python3 "$COFFER_SOURCE/tests/e2e/deny.py" "$@"; }
 program=$COFFER_BUILD/coffer
+profiles=$COFFER_HOME/config/profiles
+mkdir -p "$profiles"
+chmod 755 "$COFFER_HOME/config" "$profiles"
 
 run doctor
 is "well: exit status" "$status $(json "$out" 'd["ok"]')" "0 True"
@@ -63,6 +66,25 @@ if [ "$status" -eq 0 ] && [ "$(id -u)" -eq 0 ]; then
     "systempaths=unconfined" \
     unshare -m sh -c 'mount -t tmpfs none "$1" && shift && exec "$@"' - $masked \
     "$program" provider doctor linux --json
+  # Of a mount namespace of ours alone: the flag is that of its mounts.
+  frozen () {
+    unshare -m sh -c 'awk "\$(NF-2) ~ /^cgroup2?$/ { print \$5 }" /proc/self/mountinfo \
+      | while read -r at; do mount -o remount,bind,ro "$at" || exit 1; done
+      exec "$@"' - "$program" "$@"
+  }
+  run doctor
+  if [ "$(fact cgroup state)" = ok ]; then
+    lacks "control groups are read-only, as in a container" cgroup absent \
+      "limits are those of processes" "writable" frozen provider doctor linux --json
+    run frozen run --mem 64M --json -- true
+    is "limits are then each process's, and that is reported" "$(json "$out" \
+      'd["status"], [f["state"] for f in d["applied"]["facts"] if f["name"] == "limit.memory"]')" "(0, ['degraded'])"
+    printf 'profile: 1\nname: grouped\nsummary: s\nmemory: 64MiB\nrequire: [cgroup]\n' >"$profiles/grouped.yaml"
+    run frozen run --profile grouped -- true
+    like "and refused where a profile requires them" "$status $(cat "$err")" "^125 coffer: E2005: .*cgroup"
+    run coffer run --profile grouped -- true
+    is "which is well where they are writable" "$status" 0
+  fi
   mkdir "$T/root"
   lacks "a chroot" userns failed "cannot be made" "chroot: entered by systemd-nspawn" \
     unshare -m sh -c 'mount --rbind / "$1" && exec chroot "$@"' - "$T/root" \
@@ -83,9 +105,7 @@ lacks "an old kernel" mounts failed "mount_setattr is not there" "5.12" \
   deny mount_setattr:ENOSYS -- "$program" provider doctor linux --json
 
 # What is not there is refused where it is required, and only there.
-mkdir -p "$COFFER_HOME/config/profiles"
-chmod 755 "$COFFER_HOME/config" "$COFFER_HOME/config/profiles"
-printf 'profile: 1\nname: held\nsummary: s\nrequire: [landlock]\n' >"$COFFER_HOME/config/profiles/held.yaml"
+printf 'profile: 1\nname: held\nsummary: s\nrequire: [landlock]\n' >"$profiles/held.yaml"
 run deny landlock_create_ruleset:ENOSYS -- "$program" run --profile held -- true
 like "a profile that requires Landlock is refused without" "$status $(cat "$err")" "^125 coffer: E2005: .*landlock"
 run deny landlock_create_ruleset:ENOSYS -- "$program" run --json -- true
