@@ -294,8 +294,12 @@ start (struct exec_run *run, struct error **err)
   /* The command has its own by now; ours would keep the pipes from ending. */
   for (i = 0; i < EXEC_STREAMS; i++)
     coffer_fd_close (&run->theirs[i]);
-  if (bad)
+  if (bad) {
+    if (err && *err && (*err)->number == E_SANDBOX_STATE)
+      error_hint (err, "coffer sandbox info %s shows its state; resume lets a "
+                  "paused one go on", run->record->id);
     return -1;
+  }
   if (!run->result->exec)
     return error_set (err, E_PROVIDER_FAILED, 0,
                       "%s: exec_start reported no command",

@@ -22,6 +22,7 @@ run coffer sandbox list --json
 is "a list shows it" "$(json "$out" '[s["state"] for s in d]')" "['paused']"
 run coffer sandbox exec "$id" -- true
 like "no command is started" "$status $(cat "$err")" '^125 coffer: E2003: .*paused'
+like "and what to do is said" "$(cat "$err")" "hint: coffer sandbox info $id .*resume"
 run coffer sandbox connect "$id"
 like "connect says that it does not run" "$status $(cat "$err")" '^1 coffer: E2003: .* is paused'
 run coffer sandbox resume --json "$id"
