@@ -149,7 +149,7 @@ measure (struct host *host, size_t n, unsigned seconds)
   printf ("idle_last_ms %.3f\n", last);
   verdict ("idle_last_to_first", last / first, SLOWER);
   verdict ("idle_each_kib", each, EACH_KIB);
-  if (seconds) sleep (seconds);
+  sleep (seconds);
   after = available_kib ();
   verdict ("idle_missing_part", (before - after) / before, KEPT_PART);
   free (all);
