@@ -411,12 +411,40 @@ arena_reset (struct arena *arena)
     ? -1 : 0;
 }
 
+/* All but what waits to be the next sandbox: a child of this process. */
+static void
+others_end (void)
+{
+  DIR *dir = opendir ("/proc");
+  struct dirent *entry;
+  char path[300], comm[32];
+  pid_t pid;
+
+  while (dir != NULL && (entry = readdir (dir)) != NULL) {
+    pid = atoi (entry->d_name);
+    snprintf (path, sizeof path, "/proc/%s/comm", entry->d_name);
+    if (pid > 1
+        && (stat_parent (entry->d_name) != getpid ()
+            || file_get (path, comm, sizeof comm) == 0
+            || strcmp (comm, "coffer-init\n") != 0))
+      kill (pid, SIGKILL);
+  }
+  if (dir != NULL)
+    closedir (dir);
+  while (waitpid (-1, NULL, __WALL | WNOHANG) > 0)
+    ;
+}
+
 void
 arena_clear (struct arena *arena)
 {
   close (arena->left_open[0]);
   close (arena->left_open[1]);
   close (LEFT_OPEN);
+  if (arena->spares) {
+    others_end ();
+    return;
+  }
   /* The first process of a cage is not meant by this. */
   kill (-1, SIGKILL);
   while (waitpid (-1, NULL, __WALL) > 0)

@@ -29,6 +29,7 @@ struct arena {
   char output[OUTPUT_MAX];      /* of the payload */
   size_t output_size;
   pid_t init, payload;          /* as seen here; 0: not found */
+  int spares;                   /* there is an init made ahead */
 };
 
 void secret_new (char secret[33]);
