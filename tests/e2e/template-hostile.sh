@@ -78,7 +78,8 @@ is "nothing of them is kept" "$(ls -A "$COFFER_HOME/state/templates")" ""
 
 run coffer template add good "$T/good.tar" --json
 is "what is well is taken" "$status $(json "$out" 'd["left_out"], d["stripped"]')" "0 (1, 1)"
-root=$COFFER_HOME/state/templates/$(json "$out" 'd["digest"]')/root
+digest=$(json "$out" 'd["digest"]')
+root=$COFFER_HOME/state/templates/$digest/root
 is "devices of /dev are left out, bits dropped, names made plain" \
   "$(ls -A "$root/dev" 2>/dev/null; stat -c '%a %h' "$root/bin/su"; cat "$root/a/b/c"; readlink "$root/abs")" \
   "755 2
@@ -102,6 +103,12 @@ unpack "$T/big.tar" file_bytes=99999
 is "too large a file" "$status $(json "$T/report" 'd["error"]')" "1 the file is too large"
 unpack "$T/big.tar" bytes=100000 file_bytes=100000 entries=1
 is "just at the caps" "$status $(json "$T/report" 'd["bytes"]')" "0 100000"
+# As on a kernel whose Landlock has no links from folder to folder.
+rm -rf "$T/into"; mkdir "$T/into"
+ASAN_OPTIONS=detect_leaks=0 python3 "$COFFER_SOURCE/tests/e2e/deny.py" linkat:EXDEV -- \
+  "$helper" unpack <"$T/good.tar" 3<"$T/into" 4>"$T/report" 2>"$err"
+is "a link that cannot be made is a copy" \
+  "$? $(stat -c '%h %a' "$T/into/h") $(cat "$T/into/h") $(json "$T/report" 'd["digest"]')" "0 1 755 x $digest"
 for cap in entries=0 entries=-1 entries=18446744073709551617 files=1; do
   unpack "$T/two.tar" "$cap"
   is "no cap: $cap" "$status $(json "$T/report" 'd["error"]')" "1 no such cap: $cap"

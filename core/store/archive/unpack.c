@@ -256,6 +256,34 @@ unpack_symlink (struct unpacker *unpacker, struct item *item)
   return fail_errno (unpacker, item, "making the link");
 }
 
+/* Landlock of the first ABI (Linux 5.13 to 5.18) has no links from one folder to
+ * another: then it is a file of its own, and counted as one. */
+static int
+link_copy (struct unpacker *unpacker, struct item *item, int dir,
+           const char *name, const struct stat *st)
+{
+  const struct timespec times[2] = { { .tv_nsec = UTIME_NOW }, st->st_mtim };
+  coffer_autoclose int from = -1, to = -1;
+  char block[16384];
+  ssize_t n;
+
+  unpacker->report->bytes += (uint64_t) st->st_size;
+  if (unpacker->report->bytes > unpacker->caps->bytes)
+    return refuse (unpacker, item, "all files together are too large");
+  from = openat (dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  to = openat (item->dir, item->name,
+               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (from < 0 || to < 0)
+    return fail_errno (unpacker, item, "copying what is linked");
+  while ((n = read (from, block, sizeof block)) > 0)
+    if (coffer_write_all (to, block, (size_t) n) < 0)
+      return fail_errno (unpacker, item, "writing");
+  if (n < 0 || fchmod (to, st->st_mode & 0777) < 0)
+    return fail_errno (unpacker, item, "copying what is linked");
+  futimens (to, times);
+  return 0;
+}
+
 static int
 unpack_hardlink (struct unpacker *unpacker, struct item *item)
 {
@@ -278,6 +306,8 @@ unpack_hardlink (struct unpacker *unpacker, struct item *item)
     return 0;
   if (errno == EEXIST)
     return refuse (unpacker, item, "it is there twice");
+  if (errno == EXDEV)
+    return link_copy (unpacker, item, dir, name, &st);
   return fail_errno (unpacker, item, "making the link");
 }
 
