@@ -4,7 +4,8 @@
 GUESTS = %D%/qemu.sh %D%/uml.sh
 GUEST_SCENARIOS = %D%/inside/basics.sh %D%/inside/cgroup.sh \
   %D%/inside/cgroup-without.sh %D%/inside/landlock.sh \
-  %D%/inside/network.sh %D%/inside/pause.sh %D%/inside/quota.sh
+  %D%/inside/network.sh %D%/inside/pause.sh %D%/inside/quota.sh \
+  %D%/inside/core.sh
 EXTRA_DIST += $(GUESTS) $(GUEST_SCENARIOS) %D%/boot.sh %D%/image.sh \
   %D%/init.sh %D%/jobs.sh %D%/kernel.sh %D%/scope.sh %D%/scenarios %D%/units
 
