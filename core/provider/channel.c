@@ -71,9 +71,7 @@ send_frame (int channel, const char *bytes, size_t size, const int *fds,
     cmsg->cmsg_len = CMSG_LEN (sizeof (int) * count);
     memcpy (CMSG_DATA (cmsg), fds, sizeof (int) * count);
   }
-  while (sendmsg (channel, &header, flags) < 0) {
-    if (errno == EINTR)
-      continue;
+  while (coffer_send_message (channel, &header, flags) < 0) {
     if (errno != EAGAIN
         || coffer_wait_fd (channel, POLLOUT, deadline_ns, -1) <= 0)
       return error_set (err, E_IO, errno, "send a frame");

@@ -89,9 +89,7 @@ keeper_send (int connection, struct keeper_request *request, const int *fds,
     c->cmsg_len = CMSG_LEN (n_fds * sizeof (int));
     memcpy (CMSG_DATA (c), fds, n_fds * sizeof (int));
   }
-  do
-    n = sendmsg (connection, &message, MSG_NOSIGNAL);
-  while (n < 0 && errno == EINTR);
+  n = coffer_send_message (connection, &message, MSG_NOSIGNAL);
   return n < 0 ? -1 : 0;
 }
 

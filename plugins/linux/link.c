@@ -19,11 +19,10 @@ packet_give (int fd, const struct msghdr *message,
   ssize_t r;
 
   for (;;) {
-    r = sendmsg (fd, message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (r >= 0 || (errno != EINTR && errno != EAGAIN))
+    r = coffer_send_message (fd, message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (r >= 0 || errno != EAGAIN)
       return r;
-    if (errno == EAGAIN
-        && coffer_wait_fd (fd, POLLOUT, call->deadline_ns, call->cancel_fd)
+    if (coffer_wait_fd (fd, POLLOUT, call->deadline_ns, call->cancel_fd)
              <= 0)
       return -1;
   }

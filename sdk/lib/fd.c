@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -49,6 +50,33 @@ coffer_fd_steal (int *fd)
 
   *fd = -1;
   return value;
+}
+
+static int
+files_raise (void)
+{
+  struct rlimit files;
+
+  if (getrlimit (RLIMIT_NOFILE, &files) < 0 || files.rlim_cur == files.rlim_max)
+    return -1;
+  files.rlim_cur = files.rlim_max;
+  return setrlimit (RLIMIT_NOFILE, &files);
+}
+
+ssize_t
+coffer_send_message (int fd, const struct msghdr *message, int flags)
+{
+  ssize_t n;
+
+  for (;;) {
+    n = sendmsg (fd, message, flags);
+    if (n >= 0 || (errno != EINTR && errno != ETOOMANYREFS))
+      return n;
+    if (errno == ETOOMANYREFS && files_raise () < 0) {
+      errno = ETOOMANYREFS;
+      return -1;
+    }
+  }
 }
 
 /* A write to a pipe without a reader must be an error and no signal, whatever

@@ -15,6 +15,7 @@ SCENARIOS += \
   %D%/faults.sh \
   %D%/files.sh \
   %D%/host.sh \
+  %D%/in-flight.sh \
   %D%/json.sh \
   %D%/limits.sh \
   %D%/manual.sh \

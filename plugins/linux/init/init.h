@@ -175,6 +175,8 @@ long groups_enter (void);
 /* While there are rights to: what shared memory of System V may take. */
 void limits_prepare (const struct plan *plan);
 void limits_set (const struct plan *plan);
+/* In the process that is to be a command: 0 or a negative errno. */
+long files_enter (void);
 /* A mount that may be full; copied. */
 void limits_watch (int mount);
 void limits_facts (const struct plan *plan, struct facts *facts);

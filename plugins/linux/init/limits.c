@@ -11,6 +11,8 @@
 #define DATA "/dev/shm"         /* of the one file system that is capped */
 #define ALL UINT64_MAX          /* RLIM_INFINITY */
 #define CORE_BYTES 1
+#define FILES_USUAL 1024
+#define FILES_MOST 65536
 #define SPARE_BYTES (1u << 20)   /* of an image that is as good as full */
 
 int commands_group = -1;
@@ -33,6 +35,32 @@ limit_set (const char *step, int which, uint64_t soft, uint64_t hard)
   must (step, SYS (prlimit64, 0, which, &limit, 0));
 }
 
+static struct {
+  uint64_t soft, hard;
+} command_files;                /* hard 0: those of this process */
+
+/* Descriptors on their way to somebody are counted for all processes of a
+ * user, and nobody sends any while there are more than its own soft limit.
+ * What commands can reach stays far below what this process and those outside
+ * may raise theirs to, so that no sandbox keeps them from their work. */
+static void
+files_set (void)
+{
+  limit_set ("rlimit nofile", 7, ALL, ALL);
+  must ("rlimit nofile", SYS (prlimit64, 0, 7, 0, &command_files));
+  command_files.hard = command_files.hard / 2 < FILES_MOST
+                         ? command_files.hard / 2 : FILES_MOST;
+  command_files.soft = command_files.hard < FILES_USUAL ? command_files.hard
+                                                        : FILES_USUAL;
+}
+
+long
+files_enter (void)
+{
+  return command_files.hard == 0 ? 0
+                                 : SYS (prlimit64, 0, 7, &command_files, 0);
+}
+
 void
 limits_set (const struct plan *plan)
 {
@@ -51,7 +79,7 @@ limits_set (const struct plan *plan)
   if (body->open_files != 0)
     limit_set ("rlimit nofile", 7, body->open_files, body->open_files);
   else
-    limit_set ("rlimit nofile", 7, 1024, 65536);
+    files_set ();
   /* One byte, not none: with none a piped handler of the host still runs. */
   limit_set ("rlimit core", 4, CORE_BYTES, CORE_BYTES);
   limit_set ("rlimit memlock", 8, 0, 0);

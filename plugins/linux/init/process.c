@@ -86,6 +86,9 @@ child_main (void *data)
 
   if (start->tag != 0 && (r = tag_take (start->tag)) < 0)
     return child_failed (start, STEP_FORK, r);
+  r = files_enter ();
+  if (r < 0)
+    return child_failed (start, STEP_FORK, r);
   r = groups_enter ();
   if (r < 0)
     return child_failed (start, STEP_GROUP, r);

@@ -52,6 +52,13 @@ char *coffer_fd_path (int fd);
 int coffer_socket_bind (int folder, const char *name);
 int coffer_socket_connect (int folder, const char *name, int flags);
 
+/* sendmsg over EINTR.  The kernel counts the descriptors that are on their way
+ * for all processes of a user, and a sandbox may be of the same user: when its
+ * are too many for the soft limit of this process (RLIMIT_NOFILE), that is
+ * raised to the hard one. */
+struct msghdr;
+ssize_t coffer_send_message (int fd, const struct msghdr *message, int flags);
+
 /* Waits until `fd` has `events` (poll's), `cancel_fd` is readable or
  * CLOCK_MONOTONIC reaches deadline_ns.  1: ready; 0 with errno ECANCELED or
  * ETIMEDOUT; -1: error.  cancel_fd -1: none. */
