@@ -70,6 +70,19 @@ landlock_enter (int writes, struct report *report)
 }
 
 #ifndef COFFER_SANITIZERS
+/* Those that this machine does not have are below 0. */
+static int
+calls_allow (scmp_filter_ctx filter, const int *calls, size_t n)
+{
+  size_t i;
+  int r = 0;
+
+  for (i = 0; r == 0 && i < n; i++)
+    if (calls[i] >= 0)
+      r = seccomp_rule_add (filter, SCMP_ACT_ALLOW, calls[i], 0);
+  return r;
+}
+
 static int
 filter_enter (int writes, struct report *report)
 {
@@ -92,13 +105,12 @@ filter_enter (int writes, struct report *report)
   const struct scmp_arg_cmp no_code
     = SCMP_CMP32 (2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
   scmp_filter_ctx filter = seccomp_init (SCMP_ACT_ERRNO (EPERM));
-  size_t i;
   int r = filter ? 0 : -ENOMEM;
 
-  for (i = 0; r == 0 && i < sizeof both / sizeof both[0]; i++)
-    r = seccomp_rule_add (filter, SCMP_ACT_ALLOW, both[i], 0);
-  for (i = 0; writes && r == 0 && i < sizeof writing / sizeof writing[0]; i++)
-    r = seccomp_rule_add (filter, SCMP_ACT_ALLOW, writing[i], 0);
+  if (r == 0)
+    r = calls_allow (filter, both, sizeof both / sizeof both[0]);
+  if (r == 0 && writes)
+    r = calls_allow (filter, writing, sizeof writing / sizeof writing[0]);
   if (r == 0)
     r = seccomp_rule_add (filter, SCMP_ACT_ALLOW, SCMP_SYS (mmap), 1, no_code);
   if (r == 0)
