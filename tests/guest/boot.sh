@@ -11,7 +11,8 @@
 #   guest_boot CMD…        runs it, with a deadline
 #   guest_report           prints the results; the last line is the plan
 #
-# GUEST_ONLY=GLOB narrows which jobs run, for the work on one of them.
+# GUEST_ONLY=GLOB narrows which jobs run, for the work on one of them;
+# GUEST_KEEP=FILE keeps what the guest said on its console.
 set -u
 : "${COFFER_BUILD:?}" "${COFFER_SOURCE:?}"
 guest_patience=1100

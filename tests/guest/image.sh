@@ -16,18 +16,19 @@ missing () { echo "missing: $*"; exit 77; }
 for program in dpkg-query mke2fs ldd tar flock; do
   command -v "$program" >/dev/null 2>&1 || missing "$program"
 done
-[ "$(id -u)" -eq 0 ] || [ -n "${GUEST_MAPPED:-}" ] || {
-  unshare --user --map-root-user true 2>/dev/null || missing "user namespaces"
-  GUEST_MAPPED=1; export GUEST_MAPPED
-  exec unshare --user --map-root-user sh "$0" "$@"
-}
+# Where the files of whoever makes it are root's.
+mapped=
+[ "$(id -u)" -eq 0 ] || mapped='unshare --user --map-root-user'
+$mapped true 2>/dev/null || missing "user namespaces"
 
 fresh () {
   [ -e "$image" ] || return 1
-  newer=$(find "$COFFER_BUILD/coffer" "$COFFER_BUILD/plugins" \
-    "$COFFER_BUILD/tests" "$COFFER_SOURCE/tests/guest" \
+  newer=$(find "$COFFER_BUILD/coffer" "$COFFER_BUILD/core" \
+    "$COFFER_BUILD/plugins" "$COFFER_BUILD/stage" "$COFFER_BUILD/tests" \
+    "$COFFER_SOURCE/tests/guest" \
     "$COFFER_SOURCE/tests/e2e" "$COFFER_SOURCE/manifests" -type f \
-    -newer "$image" ! -name '*.log' ! -name '*.trs' ! -name '*.o' -print -quit)
+    -newer "$image" ! -name '*.log' ! -name '*.trs' ! -name '*.o' ! -name '*.a' \
+    -print -quit)
   [ -z "$newer" ]
 }
 mkdir -p "$(dirname "$image")"
@@ -134,7 +135,7 @@ fi
 
 size=$(($(du -sk "$root" | cut -f1) / 1024 * 5 / 4 + 400))
 rm -f "$image.new"
-mke2fs -q -F -t ext4 -O ^has_journal -E root_owner=0:0,lazy_itable_init=1 \
+$mapped mke2fs -q -F -t ext4 -O ^has_journal -E root_owner=0:0,lazy_itable_init=1 \
   -d "$root" "$image.new" "${size}M" >"$work/mke2fs.log" 2>&1 \
   || { cat "$work/mke2fs.log"; exit 1; }
 mv "$image.new" "$image"
