@@ -228,6 +228,25 @@ add_children (scmp_filter_ctx filter, int landlock_abi)
   return result;
 }
 
+/* Linux before 6.3 makes no file in memory that cannot be executed.  Where no
+ * program may be run that does no harm; where some may, this would be one that
+ * Landlock does not look at, and payloads are no longer than a frame. */
+static int
+add_payloads (scmp_filter_ctx filter, const struct rights *rights)
+{
+  const struct rule plain[]
+    = { RULE1 (memfd_create, IS (1, MFD_CLOEXEC | MFD_ALLOW_SEALING)) };
+  int fd = memfd_create ("trial", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+
+  if (fd >= 0) {
+    close (fd);
+    return 0;
+  }
+  if (rights->exec && rights->exec[0])
+    return 0;
+  return add_rules (filter, plain, 1);
+}
+
 static int
 fill_strict (scmp_filter_ctx filter, const struct rights *rights,
              int landlock_abi)
@@ -236,6 +255,8 @@ fill_strict (scmp_filter_ctx filter, const struct rights *rights,
 
   if (result == 0)
     result = add_shapes (filter);
+  if (result == 0)
+    result = add_payloads (filter, rights);
   if (result == 0 && rights->exec && rights->exec[0])
     result = add_children (filter, landlock_abi);
   if (result == 0)

@@ -62,4 +62,12 @@ printf 'worker: {allow_degraded: true}\n' >"$COFFER_HOME/config/providers.d/parr
 chmod 600 "$COFFER_HOME/config/providers.d/parrot.yaml"
 run coffer call parrot probe
 is "which then works" "$status" 0
+# More than a frame holds goes in memory that cannot be executed, which this
+# kernel does not make.
+word=$(head -c 100000 /dev/zero | tr '\0' x)
+run coffer call parrot exec_start sandbox=sb-1 argv="$word" argv="$word" \
+  cwd=here in=- out="$T/words" err="$T/squawk"
+is "large arguments reach it" "$status $(wc -c <"$T/words")" "0 200002"
+run coffer call parrot sandbox_create sandbox=sb-1 spec.metadata="$word"
+is "and large answers come back" "$status $(($(wc -c <"$out") > 100000))" "0 1"
 finish
