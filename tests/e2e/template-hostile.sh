@@ -97,6 +97,17 @@ unpack () { # ARCHIVE CAP…
 }
 unpack "$T/two.tar" entries=2
 is "too many entries" "$status $(json "$T/report" 'd["error"], d["entry"]')" "1 ('too many entries', 'c')"
+# Folders that only the names of others tell of.
+python3 - "$T/folders.tar" <<'END'
+import sys, tarfile
+with tarfile.open (sys.argv[1], "w") as tar:
+    for name in "ab":
+        tar.addfile (tarfile.TarInfo ("/".join ([name] + ["d"] * 20 + ["f"])))
+END
+unpack "$T/folders.tar" entries=43
+is "folders count that no entry is of" "$status $(json "$T/report" 'd["error"], d["entry"][0]')" "1 ('too many entries', 'b')"
+unpack "$T/folders.tar" entries=44
+is "each of them once" "$status $(json "$T/report" 'd["files"]')" "0 2"
 unpack "$T/big.tar" bytes=99999
 is "too many bytes" "$status $(json "$T/report" 'd["error"]')" "1 all files together are too large"
 unpack "$T/big.tar" file_bytes=99999

@@ -102,6 +102,26 @@ path_read (struct unpacker *unpacker, const struct item *item,
   return 0;
 }
 
+/* What it makes counts, named by an entry or not. */
+static int
+entry_count (struct unpacker *unpacker, const struct item *item)
+{
+  if (++unpacker->entries > unpacker->caps->entries)
+    return refuse (unpacker, item, "too many entries");
+  return 0;
+}
+
+/* A folder that no entry has named yet. */
+static int
+folder_make (struct unpacker *unpacker, const struct item *item, int dir,
+             const char *name)
+{
+  if (mkdirat (dir, name, 0755) == 0)
+    return entry_count (unpacker, item);
+  return errno == EEXIST ? 0
+                         : fail_errno (unpacker, item, "making a folder");
+}
+
 /* Opens the folder that holds the last component, making what is missing. */
 static int
 parent_open (struct unpacker *unpacker, const struct item *item,
@@ -116,8 +136,8 @@ parent_open (struct unpacker *unpacker, const struct item *item,
   while (dir >= 0 && at[n = strcspn (at, "/")] == '/') {
     memcpy (component, at, n);
     component[n] = '\0';
-    if (make && mkdirat (dir, component, 0755) < 0 && errno != EEXIST)
-      return fail_errno (unpacker, item, "making a folder");
+    if (make && folder_make (unpacker, item, dir, component) < 0)
+      return -1;
     next = openat (dir, component,
                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (next < 0 && (errno == ELOOP || errno == ENOTDIR))
@@ -364,9 +384,8 @@ unpack_entry (struct unpacker *unpacker, struct archive_entry *entry)
 
   if (!item.shown)
     return report_fail (unpacker->report, NULL, "a name cannot be read");
-  if (++unpacker->entries > unpacker->caps->entries)
-    return refuse (unpacker, &item, "too many entries");
-  if (path_read (unpacker, &item, item.shown, item.path, &item.depth) < 0)
+  if (entry_count (unpacker, &item) < 0
+      || path_read (unpacker, &item, item.shown, item.path, &item.depth) < 0)
     return -1;
   if (!*item.path && archive_entry_filetype (entry) == AE_IFDIR)
     return 0;                   /* the folder itself */
