@@ -53,6 +53,15 @@ text_escape (const char *bytes, size_t size)
 
 /* ---- names -------------------------------------------------------------- */
 
+int
+text_list_has (const char *const *list, const char *word)
+{
+  for (; list && *list; list++)
+    if (strcmp (*list, word) == 0)
+      return 1;
+  return 0;
+}
+
 #define NEAREST_MAX 64
 
 /* Edit distance with adjacent swaps as one edit: the usual slips of a hand.

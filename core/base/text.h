@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 /* asprintf that returns the string, or NULL when memory is out. */
-char *text_printf (const char *fmt, ...) __attribute__ ((format (printf, 1, 2)));
+char *text_printf (const char *fmt, ...)
+  __attribute__ ((format (printf, 1, 2)));
 
 /* 1 when all `size` bytes are valid UTF-8 (no surrogates, no overlong). */
 int text_is_utf8 (const char *bytes, size_t size);
@@ -21,6 +22,9 @@ char *text_escape (const char *bytes, size_t size);
 /* The candidate closest to `word` (edit distance at most a third of its
  * length, at least 1), or NULL. */
 const char *text_nearest (const char *word, const char *const *candidates);
+
+/* Whether a list of words that ends with NULL (or is NULL) has that one. */
+int text_list_has (const char *const *list, const char *word);
 
 /* [a-z][a-z0-9-]{0,31} */
 int text_is_id (const char *s);

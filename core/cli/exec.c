@@ -82,7 +82,8 @@ prepare (struct run *run, struct error **err)
     run->streams.output = keep_output;
     run->streams.data = run;
   }
-  if (cli_duration (cli, "timeout", PROFILE_TIMEOUT, &run->request.timeout_ms, err) < 0)
+  if (cli_duration (cli, "timeout", PROFILE_TIMEOUT, &run->request.timeout_ms,
+                    err) < 0)
     return -1;
   if (command->terminal || cli_flag (cli, "tty"))
     return ask_terminal (run, err);
@@ -145,7 +146,7 @@ say_limits (const struct exec_result *result)
     output_note ("killed: the system call filter does not allow what it did");
 }
 
-/* What it was refused is not a fault, but what people look for when it failed. */
+/* What it was refused is no fault, but what people look for when it failed. */
 static void
 say_denied (const struct exec_result *result)
 {
@@ -215,8 +216,8 @@ exit_json (const struct exec_result *result)
   json_decref (failure);
   return json_pack (
     "{s:i, s:i, s:b, s:b, s:o, s:I, s:I, s:o, s:i, s:I, s:o}", "code",
-    result->code, "signal", result->signal, "timed_out", result->timed_out, "oom",
-    result->oom, "limits_hit", limits_json (result->limits_hit),
+    result->code, "signal", result->signal, "timed_out", result->timed_out,
+    "oom", result->oom, "limits_hit", limits_json (result->limits_hit),
     "duration_us", (json_int_t) result->duration_us, "cpu_us",
     (json_int_t) result->cpu_us, "failure", text, "failure_errno",
     result->failure_errno, "timeout_ms", (json_int_t) result->timeout_ms,

@@ -47,6 +47,15 @@ cli_call (uint64_t timeout_ms, struct output_progress *progress,
   return 0;
 }
 
+int
+cli_begin (struct cli *cli, struct host **host, struct provider_call *call,
+           struct error **err)
+{
+  return cli_host (cli, 0, host, err) < 0
+             || cli_call (0, NULL, call, err) < 0
+           ? -1 : 0;
+}
+
 static void
 warn_not_applied (const json_t *applied, const char *provider)
 {

@@ -18,6 +18,10 @@ int cli_host (struct cli *cli, unsigned flags, struct host **out,
 int cli_call (uint64_t timeout_ms, struct output_progress *progress,
               struct provider_call *out, struct error **err);
 
+/* Both, for a command that works on records. */
+int cli_begin (struct cli *cli, struct host **host, struct provider_call *call,
+               struct error **err);
+
 /* Says on stderr what a sandbox is not, and what it lacks. */
 void cli_warn (const struct cli *cli, const struct sandbox_record *record,
                const json_t *applied);

@@ -50,7 +50,8 @@ core_cli_libcli_a_SOURCES = \
   %D%/template.c
 
 # In the order in which they need each other.
-cli_archives = %D%/libcli.a core/sandbox/libsandbox.a core/store/libstore.a core/policy/libpolicy.a \
+cli_archives = %D%/libcli.a core/sandbox/libsandbox.a \
+  core/store/libstore.a core/policy/libpolicy.a \
   core/provider/libprovider.a core/contract/libcontract.a core/base/libbase.a
 cli_libs = sdk/lib/libcoffer-provider.a $(FFI_LIBS) $(YAML_LIBS) \
   $(JANSSON_LIBS) $(SECCOMP_LIBS) $(MD_LIBS)

@@ -57,7 +57,8 @@ run_run (struct cli *cli, struct error **err)
   auto_spec struct spec spec = { 0 };
 
   if (spec_read (cli, &spec, err) < 0
-      || cli_duration (cli, "timeout", PROFILE_TIMEOUT, &spec.request.asked_timeout_ms, err) < 0)
+      || cli_duration (cli, "timeout", PROFILE_TIMEOUT,
+                       &spec.request.asked_timeout_ms, err) < 0)
     return -1;
   spec.request.ephemeral = 1;
   spec.request.single_exec = 1;

@@ -12,15 +12,6 @@
 #include "cli/commands.h"
 #include "cli/host.h"
 
-static int
-begin (struct cli *cli, struct host **host, struct provider_call *call,
-       struct error **err)
-{
-  return cli_host (cli, 0, host, err) < 0
-             || cli_call (0, NULL, call, err) < 0
-           ? -1 : 0;
-}
-
 /* ---- pause and resume --------------------------------------------------- */
 
 static int
@@ -43,7 +34,7 @@ pause_run (struct cli *cli, struct error **err)
   struct host *host;
   json_t *info = NULL;
 
-  if (begin (cli, &host, &call, err) < 0
+  if (cli_begin (cli, &host, &call, err) < 0
       || sandbox_pause (host, cli->args[0], &call, &info, err) < 0)
     return -1;
   return print_state (cli, info, err);
@@ -56,7 +47,7 @@ resume_run (struct cli *cli, struct error **err)
   struct host *host;
   json_t *info = NULL;
 
-  if (begin (cli, &host, &call, err) < 0
+  if (cli_begin (cli, &host, &call, err) < 0
       || sandbox_resume (host, cli->args[0], &call, &info, err) < 0)
     return -1;
   return print_state (cli, info, err);
@@ -124,7 +115,7 @@ metrics_run (struct cli *cli, struct error **err)
   json_t *value;
   size_t i;
 
-  if (begin (cli, &host, &call, err) < 0
+  if (cli_begin (cli, &host, &call, err) < 0
       || sandbox_metrics (host, cli->args[0], &call, &metrics, err) < 0)
     return -1;
   if (cli->json)
@@ -168,7 +159,7 @@ ps_run (struct cli *cli, struct error **err)
   json_t *item;
   size_t i;
 
-  if (begin (cli, &host, &call, err) < 0
+  if (cli_begin (cli, &host, &call, err) < 0
       || sandbox_exec_list (host, cli->args[0], &call, &list, err) < 0)
     return -1;
   if (cli->json)
@@ -213,7 +204,7 @@ signal_run (struct cli *cli, struct error **err)
                 "KILL");
     return -1;
   }
-  if (begin (cli, &host, &call, err) < 0
+  if (cli_begin (cli, &host, &call, err) < 0
       || sandbox_exec_signal (host, cli->args[0], cli->args[1], number, &call,
                               err) < 0)
     return -1;

@@ -285,7 +285,7 @@ port_run (struct cli *cli, struct error **err)
   if (stdio && (cli->json || cli_value (cli, "listen")))
     return error_set (err, E_USAGE, 0,
                       "--stdio does not go together with --listen or --json");
-  if (cli_host (cli, 0, &host, err) < 0 || cli_call (0, NULL, &call, err) < 0
+  if (cli_begin (cli, &host, &call, err) < 0
       || sandbox_port (host, cli->args[0], port, &call, &address, err) < 0)
     return -1;
   if (address && !stdio && !cli_value (cli, "listen"))

@@ -14,16 +14,6 @@
 #include "cli/host.h"
 #include "cli/spec.h"
 
-/* The host for a command that works on records; with a call to give it. */
-static int
-begin (struct cli *cli, struct host **host, struct provider_call *call,
-       struct error **err)
-{
-  return cli_host (cli, 0, host, err) < 0
-             || cli_call (0, NULL, call, err) < 0
-           ? -1 : 0;
-}
-
 /* ---- create ------------------------------------------------------------- */
 
 static int
@@ -116,7 +106,7 @@ info_run (struct cli *cli, struct error **err)
   struct host *host;
   json_t *info = NULL;
 
-  if (begin (cli, &host, &call, err) < 0
+  if (cli_begin (cli, &host, &call, err) < 0
       || sandbox_info (host, cli->args[0], &call, &info, err) < 0)
     return -1;
   return print_info (cli, info, err);
@@ -134,7 +124,7 @@ connect_run (struct cli *cli, struct error **err)
   uint64_t ttl = 0;
 
   if (cli_duration (cli, "ttl", PROFILE_TTL, &ttl, err) < 0
-      || begin (cli, &host, &call, err) < 0
+      || cli_begin (cli, &host, &call, err) < 0
       || sandbox_info (host, id, &call, &info, err) < 0)
     return -1;
   state = json_string_value (json_object_get (info, "state"));
@@ -193,7 +183,7 @@ list_run (struct cli *cli, struct error **err)
   json_t *item;
   size_t i;
 
-  if (begin (cli, &host, &call, err) < 0
+  if (cli_begin (cli, &host, &call, err) < 0
       || sandbox_list (host, &list, err) < 0)
     return -1;
   if (cli->json)
@@ -219,7 +209,7 @@ extend_run (struct cli *cli, struct error **err)
     error_hint (err, "write how long from now, such as 30m or 2h");
     return -1;
   }
-  if (begin (cli, &host, &call, err) < 0
+  if (cli_begin (cli, &host, &call, err) < 0
       || sandbox_extend (host, cli->args[0], ttl, &call, &info, err) < 0)
     return -1;
   return print_info (cli, info, err);

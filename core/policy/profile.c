@@ -90,12 +90,7 @@ int
 profile_lists (const struct profile *profile, enum profile_field field,
                const char *word)
 {
-  char *const *at;
-
-  for (at = profile->words[field]; at && *at; at++)
-    if (strcmp (*at, word) == 0)
-      return 1;
-  return 0;
+  return text_list_has ((const char *const *) profile->words[field], word);
 }
 
 /* Exact where a size or time is a whole number of some unit. */

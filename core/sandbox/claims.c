@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "sandbox/request.h"
 
 struct asked {
@@ -17,15 +18,6 @@ struct asked {
   int is_asked;
   const char *field;
 };
-
-static int
-list_has (const char *const *list, const char *word)
-{
-  for (; list && *list; list++)
-    if (strcmp (*list, word) == 0)
-      return 1;
-  return 0;
-}
 
 static int
 network_is (const struct sandbox_request *request, const char *word)
@@ -109,7 +101,8 @@ check_asked (const struct sandbox_request *request,
     { "limit.pids", request->pids != 0, "pids" },
     { "limit.disk", request->disk_bytes || request->inodes,
       request->disk_bytes ? "disk" : "inodes" },
-    { "quota.hard", list_has (request->require, "quota.hard"), "require" },
+    { "quota.hard", text_list_has (request->require, "quota.hard"),
+      "require" },
   };
   size_t i;
 
@@ -167,8 +160,8 @@ request_check_claims (const struct sandbox_request *request,
       coffer_strings_add (not_applied, word);
       continue;
     }
-    if (!list_has (request->accept, word)
-        && !list_has ((const char *const *) operator_accepts, word))
+    if (!text_list_has (request->accept, word)
+        && !text_list_has ((const char *const *) operator_accepts, word))
       return refuse_protecting (provider, word, err);
     coffer_strings_add (not_applied, word);
     log_event (LOG_LEVEL_WARNING, "sandbox", "%s does not hold with provider"

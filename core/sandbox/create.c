@@ -15,6 +15,7 @@
 #include <coffer/fd.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "sandbox/host.h"
 #include "sandbox/info.h"
 #include "sandbox/own-folder.h"
@@ -359,15 +360,6 @@ template_take (struct creation *creation, struct error **err)
   return -1;
 }
 
-static int
-list_has (const char *const *list, const char *word)
-{
-  for (; list && *list; list++)
-    if (strcmp (*list, word) == 0)
-      return 1;
-  return 0;
-}
-
 /* A limit of the disk that the caller asks for is one of all that can be
  * written.  With a folder of the host among that it is required to hold there,
  * unless that is done without by name. */
@@ -382,8 +374,8 @@ demand_quota (struct creation *creation, const struct sandbox_request *asked,
   for (i = 0; i < asked->n_mounts && !asked->mounts[i].writable; i++)
     ;
   if (i == asked->n_mounts || (!asked->disk_bytes && !asked->inodes)
-      || list_has (asked->accept, "quota.hard")
-      || list_has (request->require, "quota.hard"))
+      || text_list_has (asked->accept, "quota.hard")
+      || text_list_has (request->require, "quota.hard"))
     return 0;
   for (word = request->require; word && *word; word++)
     coffer_strings_add (&creation->demands, *word);

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,11 +99,6 @@ etc_send (struct making *making)
     request.more = self->etc_names.data;
     request.more_size = self->etc_names.size;
     r = link_send (&link, &request, making->call);
-    /* One that has ended has said why; one that has not waits for no more. */
-    if (r == -1 && errno == ECONNRESET) {
-      shutdown (making->control, SHUT_WR);
-      errno = ECONNRESET;
-    }
   }
   pthread_mutex_unlock (&self->lock);
   return r;
