@@ -236,22 +236,13 @@ channel_decode (const char *bytes, size_t size, int *take_fds, int count,
   return 0;
 }
 
-/* Neither zeroed by the compiler in each call nor in thread-local storage,
- * which each start of the program and of a thread would pay for. */
-#ifdef __has_attribute
-#if __has_attribute (uninitialized)
-#define UNFILLED __attribute__ ((uninitialized))
-#endif
-#endif
-#ifndef UNFILLED
-#define UNFILLED
-#endif
-
 int
 channel_receive (int channel, int wait, struct channel_message *out,
                  struct error **err)
 {
-  UNFILLED char buffer[CHANNEL_MAX_FRAME];
+  /* Nor in thread-local storage, which each start of the program and of a
+   * thread would pay for. */
+  coffer_unfilled char buffer[CHANNEL_MAX_FRAME];
   struct iovec iov = { .iov_base = buffer, .iov_len = sizeof buffer };
   union control control;
   struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1,

@@ -25,16 +25,6 @@
 #define MFD_EXEC 0x10U
 #endif
 
-/* Not zeroed by the compiler before it is filled. */
-#ifdef __has_attribute
-#if __has_attribute (uninitialized)
-#define UNFILLED __attribute__ ((uninitialized))
-#endif
-#endif
-#ifndef UNFILLED
-#define UNFILLED
-#endif
-
 #define CHUNK (32 * 1024)       /* on the stack */
 
 /* A regular file of a possible size; nothing is read yet, so that a FIFO, a
@@ -98,7 +88,7 @@ static int
 pump (int from, int to, off_t size, SHA2_CTX *hash, const char *name,
       struct error **err)
 {
-  UNFILLED char buffer[CHUNK];
+  coffer_unfilled char buffer[CHUNK];
 
   while (size > 0) {
     size_t want = size < CHUNK ? (size_t) size : CHUNK;

@@ -75,7 +75,7 @@ spool_ask (struct attach *attach, uint32_t stream)
 {
   struct request request = { .type = INIT_SPOOL, .body = &attach->body,
                              .size = sizeof attach->body };
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
   struct stat st;
 
   attach->body.stream = stream;

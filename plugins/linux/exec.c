@@ -70,7 +70,7 @@ command_ask (struct linux_provider *self, struct coffer_call *call,
   struct request request
     = { .type = type, .body = body, .size = sizeof *body };
   auto_link struct link link = { .fd = -1 };
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
   int32_t code;
 
   body->size = sizeof *body;
@@ -221,7 +221,7 @@ linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
   struct init_exec body = { 0 };
   struct init_exit started;
   struct cgroup_use use;
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
   int fds[4];
   struct request request = { .type = INIT_EXEC, .body = &body,
                              .size = sizeof body, .fds = fds };
@@ -363,7 +363,7 @@ linux_exec_wait (struct coffer_call *call, void *self, const char *sandbox,
     = { .type = INIT_WAIT, .body = &body, .size = sizeof body };
   auto_link struct link link = { .fd = -1 };
   struct init_exit exit;
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
   int32_t code = exec_number (call, exec, &body.exec);
 
   (void) opts;
@@ -396,7 +396,7 @@ linux_exec_list (struct coffer_call *call, void *self, const char *sandbox,
   struct request request = { .type = INIT_LIST };
   auto_link struct link link = { .fd = -1 };
   struct init_exit command;
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
   int32_t code = sandbox_reach (self, call, sandbox, &link);
   uint32_t i;
 

@@ -191,7 +191,7 @@ ready_take (struct making *making)
   struct coffer_call *call = making->call;
   uint64_t inodes[7] = { 0 };
   struct init_ready ready;
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
   const char *rest;
   int32_t code;
   size_t size;

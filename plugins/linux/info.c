@@ -33,7 +33,7 @@ state_ask (struct link *link, const struct coffer_call *call,
            struct init_state *state)
 {
   struct request request = { .type = INIT_INFO };
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
 
   if (link_ask (link, &request, &reply, call) == -1)
     return -1;
@@ -217,7 +217,7 @@ linux_sandbox_extend (struct coffer_call *call, void *data,
   struct linux_provider *self = data;
   coffer_autoclose int folder = -1;
   auto_link struct link link;
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
   int32_t code = sandbox_reach (self, call, sandbox, &link);
 
   (void) opts;

@@ -96,7 +96,7 @@ visit_begin (void *self, struct coffer_call *call, const char *sandbox,
 {
   struct request request = { .type = INIT_ROOT };
   auto_link struct link link = { .fd = -1 };
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
   int32_t code;
 
   code = path_full (call, path, visit->full, sizeof visit->full);

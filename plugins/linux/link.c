@@ -215,7 +215,7 @@ int
 link_told (struct link *link, struct init_exit *exit,
            const struct coffer_call *call)
 {
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
 
   while (!link->sb->has_told) {
     if (link_receive (link, &reply, 1, call->deadline_ns, call->cancel_fd)

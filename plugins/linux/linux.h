@@ -129,17 +129,7 @@ struct link {
   uint32_t serial;
 };
 
-/* A reply is what the receiver fills: zeroed by the compiler at each declaration
- * it would cost more than what is asked. */
-#ifdef __has_attribute
-#if __has_attribute (uninitialized)
-#define UNFILLED __attribute__ ((uninitialized))
-#endif
-#endif
-#ifndef UNFILLED
-#define UNFILLED
-#endif
-
+/* What the receiver fills: declared coffer_unfilled. */
 struct reply {
   struct init_header header;
   const char *body;             /* within `bytes` */

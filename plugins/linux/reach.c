@@ -22,7 +22,7 @@ rest_ask (struct linux_provider *self, struct coffer_call *call,
   struct request request
     = { .type = type, .body = &body, .size = sizeof body };
   auto_link struct link link = { .fd = -1 };
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
   int32_t code = sandbox_reach (self, call, sandbox, &link);
 
   if (code != COFFER_OK)
@@ -128,7 +128,7 @@ dial (struct link *link, struct coffer_call *call, uint32_t port,
   struct request request
     = { .type = INIT_DIAL, .body = &body, .size = sizeof body };
   coffer_autoclose int fd = -1;
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
   int error = 0;
   socklen_t size = sizeof error;
 
@@ -240,7 +240,7 @@ linux_metrics (struct coffer_call *call, void *data, const char *sandbox,
   auto_link struct link link = { .fd = -1 };
   struct cgroup_use use;
   struct init_state state;
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
   int grouped, disk;
   int32_t code = sandbox_reach (self, call, sandbox, &link);
 

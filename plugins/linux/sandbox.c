@@ -297,7 +297,7 @@ sandbox_listener (int folder)
 static int
 hello_take (struct link *link, const struct coffer_call *call)
 {
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
   struct init_hello hello;
 
   if (link_receive (link, &reply, 1, call->deadline_ns, call->cancel_fd)
@@ -545,7 +545,7 @@ peer_pidfd (struct link *link, const struct coffer_call *call)
   struct request request = { .type = INIT_INFO };
   struct ucred peer;
   socklen_t size = sizeof (int);
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
   int fd = -1;
 
   if (getsockopt (link->fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0) {

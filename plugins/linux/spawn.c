@@ -458,7 +458,7 @@ existing_emit (struct making *making, int *exists)
   auto_link struct link link = { .fd = -1 };
   struct request request = { .type = INIT_FACTS };
   struct init_ready ready;
-  UNFILLED struct reply reply;
+  coffer_unfilled struct reply reply;
   const char *rest;
   int32_t code;
   size_t size;

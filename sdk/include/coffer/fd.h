@@ -23,6 +23,17 @@ void coffer_fd_close (int *fd);
 /* `coffer_autoclose int fd = -1;` closes at the end of the scope. */
 #define coffer_autoclose __attribute__ ((cleanup (coffer_fd_close)))
 
+/* For a large local variable that is filled before it is read: hardened builds
+ * would zero it at each declaration, which costs more than what fills it. */
+#ifdef __has_attribute
+#if __has_attribute (uninitialized)
+#define coffer_unfilled __attribute__ ((uninitialized))
+#endif
+#endif
+#ifndef coffer_unfilled
+#define coffer_unfilled
+#endif
+
 /* Hands the descriptor to the caller: returns *fd and sets it to -1. */
 int coffer_fd_steal (int *fd);
 
