@@ -367,11 +367,9 @@ cgroup_use (int folder, struct cgroup_use *use)
          + group_number (dirs[i], "memory.peak");
     use->oom_kills += group_keyed (dirs[i], "memory.oom_control", "oom_kill")
                       + group_keyed (dirs[i], "memory.events", "oom_kill");
-    use->pids += (uint32_t) group_number (dirs[i], "pids.current");
     use->pids_denied += group_keyed (dirs[i], "pids.events", "max");
     if (group_path (leaf, dirs[i], COMMANDS_LEAF) == 0)
       use->pids_denied += group_keyed (leaf, "pids.events", "max");
-    use->cpu_us += group_keyed (dirs[i], "cpu.stat", "usage_usec");
   }
   return 0;
 }

@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clone3 with a stack and a control group of the child's own: the C library
- * has no such function.  x86_64 and aarch64. */
+/* Children that run in this process's memory, with a stack of their own. */
 
 #ifndef LINUX_CLONE_H
 #define LINUX_CLONE_H
 
 #include <stdint.h>
+#include <sys/types.h>
+
+/* The calling thread waits until the child has executed a program or is gone,
+ * and the child has every signal blocked.  With CLONE_PIDFD among the flags
+ * *pidfd is set.  -1 with errno. */
+pid_t clone_waited (int (*function) (void *), void *data, int flags,
+                    int *pidfd);
+
+/* ---- clone3 ------------------------------------------------------------- */
+
+/* It can begin the child in a control group; the C library has no function for
+ * it.  x86_64 and aarch64. */
 
 #define CLONE3_NUMBER 435
 #define CLONE_INTO_CGROUP_ UINT64_C (0x200000000)

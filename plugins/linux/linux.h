@@ -2,11 +2,13 @@
 /* The linux provider: sandboxes of namespaces, Landlock and seccomp.
  *
  * linux.c    the instance and its operations
- * spawn.c    making a sandbox; with it plan.c, facts.c, ids.c, id-pool.c
+ * spawn.c    making a sandbox, with the files that spawn.h names
+ * ids.c      who a sandbox is outside, from the table of id-pool.c
  * link.c     speaking with an init
- * sandbox.c      sandboxes: folders of the runtime directory, finding, killing
+ * sandbox.c  sandboxes: folders of the runtime directory, finding, killing
  * info.c     what is said of them, lists, their time
- * network.c  what a sandbox may reach; proxy/ is the program for that
+ * network.c  what a sandbox may reach; proxy/ is the program for that, and
+ *            target.c what both know of names
  * cgroup.c   a control group for each, where one may be made; see cgroup.h
  * exec.c     commands
  * attach.c   their kept output
@@ -307,8 +309,7 @@ int cgroup_remove (int folder);
  * among them.  -1 with errno ENOENT: it has no group for that. */
 int cgroup_freeze (int folder, int frozen, int64_t deadline_ns);
 struct cgroup_use {
-  uint64_t memory_bytes, memory_peak_bytes, cpu_us, oom_kills, pids_denied;
-  uint32_t pids;
+  uint64_t memory_bytes, memory_peak_bytes, oom_kills, pids_denied;
 };
 /* -1 with errno ENOENT: there is none. */
 int cgroup_use (int folder, struct cgroup_use *use);

@@ -13,6 +13,7 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/cgroup-v2.c \
   %D%/cgroup.c \
   %D%/cgroup.h \
+  %D%/clone.c \
   %D%/clone.h \
   %D%/denials.h \
   %D%/limits.c \

@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clone.h"
 #include "denials.h"
 #include "spawn.h"
 #include "target.h"
@@ -181,30 +182,6 @@ proxy_main (void *data)
   return proxy_failed (proxy, "starting coffer-proxy");
 }
 
-/* Its end is nobody's signal. */
-static pid_t
-proxy_clone (struct proxy *proxy, int *pidfd)
-{
-  static const size_t stack_size = 65536;
-  char *stack = malloc (stack_size);
-  sigset_t all, old;
-  pid_t pid;
-  int saved;
-
-  if (stack == NULL)
-    return -1;
-  sigfillset (&all);
-  pthread_sigmask (SIG_SETMASK, &all, &old);
-  pid = clone (proxy_main, stack + stack_size,
-               CLONE_VM | CLONE_VFORK | CLONE_PIDFD, proxy, pidfd, NULL,
-               NULL);
-  saved = errno;
-  pthread_sigmask (SIG_SETMASK, &old, NULL);
-  free (stack);
-  errno = saved;
-  return pid;
-}
-
 /* ---- what it is given ------------------------------------------------------ */
 
 static int
@@ -300,7 +277,8 @@ proxy_clone_as (struct making *making, struct proxy *proxy)
   proxy->privileged = ids.privileged;
   proxy->uid = ids.uid;
   proxy->gid = ids.gid;
-  pid = proxy_clone (proxy, &making->proxy);
+  /* Its end is nobody's signal. */
+  pid = clone_waited (proxy_main, proxy, CLONE_PIDFD, &making->proxy);
   if (pid < 0) {
     ids_give (making->self, &ids);
     return coffer_fail_errno (making->call, errno, "starting coffer-proxy");

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clone.h"
 #include "linux.h"
 
 #ifndef SYS_mount_setattr
@@ -87,27 +88,12 @@ trial_main (void *data)
 static int
 trial_run (struct trial *trial)
 {
-  static const size_t stack_size = 65536;
-  const int flags = CLONE_VM | CLONE_VFORK | CLONE_NEWUSER | CLONE_NEWNS
-                    | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC
-                    | CLONE_NEWUTS | CLONE_NEWCGROUP | SIGCHLD;
-  char *stack = malloc (stack_size);
-  sigset_t all, old;
-  pid_t pid;
-  int saved;
+  const int flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET
+                    | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | SIGCHLD;
+  const pid_t pid = clone_waited (trial_main, trial, flags, NULL);
 
-  if (stack == NULL)
+  if (pid < 0)
     return -1;
-  sigfillset (&all);
-  pthread_sigmask (SIG_SETMASK, &all, &old);
-  pid = clone (trial_main, stack + stack_size, flags, trial);
-  saved = errno;
-  pthread_sigmask (SIG_SETMASK, &old, NULL);
-  free (stack);
-  if (pid < 0) {
-    errno = saved;
-    return -1;
-  }
   while (waitpid (pid, NULL, __WALL) == -1 && errno == EINTR)
     ;
   return 0;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One creation of a sandbox, shared by the files that make it:
  *
- * spawn.c   the order of things, the first process, taking it all back
- * spare.c   the first process of the next one, made ahead
- * plan.c    what was asked for, checked, and told to the init
- * etc.c     what of /etc it shows, told a little later
- * image.c   a workspace in a file, mounted
- * project.c a folder of the host, capped by a project quota
- * limits.c  limits: their ranges, by what means, which of them hold
- * network.c what it may reach, and the proxy for that
- * facts.c   what came of it */
+ * spawn.c     the order of things, the first process, taking it all back
+ * spare.c     the first process of the next one, made ahead
+ * clone.c     a process in this one's memory
+ * plan.c      what was asked for, checked, and told to the init
+ * require.c   what must hold, or no sandbox is made
+ * template.c  a root that is a template's
+ * etc.c       what of /etc it shows, told a little later
+ * image.c     a workspace in a file, mounted
+ * project.c   a folder of the host, capped by a project quota
+ * limits.c    limits: their ranges, by what means, which of them hold
+ * network.c   what it may reach, and the proxy for that
+ * facts.c     what came of it */
 
 #ifndef LINUX_SPAWN_H
 #define LINUX_SPAWN_H

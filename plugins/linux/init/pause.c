@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stopping everything in the sandbox, and letting it go on.
  *
- * Where there is no control group that could (cgroup-v1.c says why the freezer of
- * version 1 cannot), by SIGSTOP from here: this process itself goes on, so that
- * the time to live and the timeouts hold while all else rests.  What was stopped already is left as it was, and is
- * still stopped afterwards.  Parents are stopped before their children and go
- * on after them, as far as numbers tell: a shell does not see its jobs stop. */
+ * Where there is no control group that could (cgroup-v1.c says why the freezer
+ * of version 1 cannot), by SIGSTOP from here: this process itself goes on, so
+ * that the time to live and the timeouts hold while all else rests.  What was
+ * stopped already is left as it was, and is still stopped afterwards.  Parents
+ * are stopped before their children and go on after them, as far as numbers
+ * tell: a shell does not see its jobs stop. */
 
 #include "init.h"
 
