@@ -22,6 +22,7 @@
 #define REPORT_MAX 16384
 /* An archive of the largest size that is taken, on a slow disk. */
 #define WORK_NS (INT64_C (3600) * 1000000000)
+#define END_NS 5000000000       /* that it may take to end after its report */
 #define LOOK_NS 200000000       /* until the next look at how far it is */
 #define FIRST_FREE 5            /* 0 to 4 are given a meaning */
 
@@ -183,19 +184,36 @@ fail_report (const json_t *report, struct error **err)
   return -1;
 }
 
+/* Its end, which is made where it does not come: what has read an archive is
+ * not to be waited for.  The status of waitpid. */
+static int
+end_take (struct helper *helper)
+{
+  coffer_autoclose int pidfd = (int) syscall (SYS_pidfd_open, helper->pid, 0);
+  int status = 0;
+
+  if (pidfd < 0
+      || coffer_wait_fd (pidfd, POLLIN, coffer_now_ns () + END_NS, -1) != 1)
+    kill (helper->pid, SIGKILL);        /* not yet waited for: still the same */
+  while (waitpid (helper->pid, &status, 0) < 0 && errno == EINTR)
+    ;
+  helper->pid = 0;
+  return status;
+}
+
 int
 helper_finish (struct helper *helper, const struct helper_watch *watch,
                int source, uint64_t size, json_t **report, struct error **err)
 {
   auto_json json_t *json = NULL;
   char text[REPORT_MAX];
-  int status = 0;
+  int status;
 
   if (report_read (helper, watch, source, size, text, sizeof text, err) < 0)
     return -1;
-  while (waitpid (helper->pid, &status, 0) < 0 && errno == EINTR)
-    ;
-  helper->pid = 0;
+  /* A report that is too long: whoever still writes is to hear that. */
+  coffer_fd_close (&helper->report);
+  status = end_take (helper);
   if (json_parse (text, strlen (text), &json, NULL) == 0
       && json_object_get (json, "error"))
     return fail_report (json, err);

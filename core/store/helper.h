@@ -28,8 +28,8 @@ struct helper_watch {
 };
 
 /* Reads the report and waits for the end; the watch's cancel_fd ends it.  How
- * far it is says the place in `source`, a file of `size` bytes (0: not known).  E_ARCHIVE with
- * what it reported as its error. */
+ * far it is says the place in `source`, a file of `size` bytes (0: not known).
+ * E_ARCHIVE with what it reported as its error. */
 int helper_finish (struct helper *helper, const struct helper_watch *watch,
                    int source, uint64_t size, json_t **report,
                    struct error **err);

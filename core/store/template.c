@@ -357,8 +357,11 @@ source_open (const char *path, int *is_folder, uint64_t *size,
 
   *is_folder = 0;
   *size = 0;
-  if (strcmp (path, "-") == 0)
-    return fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+  if (strcmp (path, "-") == 0) {
+    fd = fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+    return fd < 0 ? error_set (err, E_IO, errno, "standard input")
+                  : coffer_fd_steal (&fd);
+  }
   fd = open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0 || fstat (fd, &st) < 0)
     return error_set (err, errno == ENOENT ? E_NOT_FOUND : E_IO, errno,
