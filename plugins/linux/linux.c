@@ -60,12 +60,16 @@ file_take (const struct coffer_open_opts *opts, const char *name)
 static void
 provider_free (struct linux_provider *self)
 {
+  int i;
+
   spare_fini (self);
   while (self->sandboxes != NULL)
     sandbox_forget (self, self->sandboxes->id);
   sandbox_reap (self, coffer_now_ns () + SETTLE_NS);
   pool_free (self->pool);
   coffer_fd_close (&self->init);
+  for (i = 0; i < INIT_SLOTS; i++)
+    coffer_fd_close (&self->slots[i]);
   coffer_fd_close (&self->runtime);
   coffer_buffer_free (&self->etc_names);
   pthread_mutex_destroy (&self->lock);
@@ -78,6 +82,7 @@ linux_open (struct coffer_call *call, void *none, const char *const *config,
 {
   struct linux_provider *self = calloc (1, sizeof *self);
   int32_t code;
+  int i;
 
   (void) none;
   if (self == NULL)
@@ -86,6 +91,9 @@ linux_open (struct coffer_call *call, void *none, const char *const *config,
   self->runtime = -1;
   spare_init (self, config);
   self->init = file_take (opts, "coffer-init");
+  for (i = 0; i < INIT_SLOTS; i++)
+    self->slots[i] = self->init < 0
+      ? -1 : fcntl (self->init, F_DUPFD_CLOEXEC, 3);
   if (opts != NULL && opts->runtime_dir >= 0)
     self->runtime = fcntl (opts->runtime_dir, F_DUPFD_CLOEXEC, 3);
   if (self->init < 0) {

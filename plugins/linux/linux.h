@@ -100,6 +100,9 @@ struct spare {
   char cgroups[1024];
 };
 
+/* Inits that are begun at once with a low number for their connection. */
+#define INIT_SLOTS 4
+
 struct linux_provider {
   pthread_mutex_t lock;         /* of sandboxes, their refs, and the spare */
   struct sandbox *sandboxes;
@@ -108,6 +111,8 @@ struct linux_provider {
   int init;                     /* the program, sealed */
   struct id_pool *pool;         /* of root's sandboxes, when there was one */
   uint64_t ns_inodes[7];        /* of this process */
+  int slots[INIT_SLOTS];        /* copies of `init`, -1: none */
+  int slot_used[INIT_SLOTS];
   struct spare spare;
   int etc_read;                 /* the names are those of /etc as in `etc` */
   struct stat etc;

@@ -49,6 +49,7 @@ fail_with (struct coffer_call *call, int32_t code, const char *fmt, ...)
 
 struct child {
   int control, init;
+  int low;                      /* both have low numbers */
   const struct init_wanted *wanted;
   volatile int error;
   const char *volatile step;
@@ -87,21 +88,57 @@ child_capabilities (struct child *child)
   return 0;
 }
 
-/* It begins with the table of descriptors of this process, which may be long:
- * its own has what it needs and not the many between, if the kernel lets it be
- * made that way; else it has all. */
+/* It begins with the table of descriptors of this process, which may be long.
+ * Where both that it needs have low numbers its own is made without what comes
+ * after them: the kernel then copies no more than that. */
 static int
 child_files_own (const struct child *child)
 {
-  const int low = child->init < child->control ? child->init : child->control;
   const int high = child->init < child->control ? child->control
                                                 : child->init;
 
-  if (high > low + 1
-      && syscall (SYS_close_range, low + 1, high - 1, CLOSE_RANGE_UNSHARE)
-           == 0)
+  if (child->low
+      && syscall (SYS_close_range, high + 1, ~0u, CLOSE_RANGE_UNSHARE) == 0)
     return 0;
   return (int) syscall (SYS_unshare, CLONE_FILES);
+}
+
+/* A low number for the child's end, which is the newest descriptor and has the
+ * highest: one of a few that were kept for it, by copies of the init.  -1: they
+ * are all in use. */
+static int
+slot_take (struct linux_provider *self, int control)
+{
+  int i;
+
+  pthread_mutex_lock (&self->lock);
+  for (i = 0; i < INIT_SLOTS; i++)
+    if (self->slots[i] >= 0 && !self->slot_used[i]) {
+      self->slot_used[i] = 1;
+      break;
+    }
+  pthread_mutex_unlock (&self->lock);
+  if (i == INIT_SLOTS)
+    return -1;
+  if (dup3 (control, self->slots[i], O_CLOEXEC) >= 0)
+    return i;
+  pthread_mutex_lock (&self->lock);
+  self->slot_used[i] = 0;
+  pthread_mutex_unlock (&self->lock);
+  return -1;
+}
+
+static void
+slot_give (struct linux_provider *self, int slot)
+{
+  if (slot < 0)
+    return;
+  /* What was in it must not stay open here. */
+  if (dup3 (self->init, self->slots[slot], O_CLOEXEC) < 0)
+    coffer_fd_close (&self->slots[slot]);
+  pthread_mutex_lock (&self->lock);
+  self->slot_used[slot] = 0;
+  pthread_mutex_unlock (&self->lock);
 }
 
 /* Runs in this process's memory while the calling thread waits: system calls
@@ -216,14 +253,21 @@ init_start (struct linux_provider *self, const struct init_wanted *wanted,
 {
   struct child child = { .init = self->init, .wanted = wanted };
   coffer_autoclose int theirs = -1;
-  int pair[2];
+  int pair[2], slot, saved;
 
   *step = "socketpair";
   if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == -1)
     return -1;
   init->control = pair[0];
   child.control = theirs = pair[1];
+  slot = slot_take (self, theirs);
+  if (slot >= 0)
+    child.control = self->slots[slot];
+  child.low = slot >= 0;
   init->pid = child_start (&child, &init->pidfd);
+  saved = errno;
+  slot_give (self, slot);
+  errno = saved;
   *step = child.step ? child.step : "new namespaces";
   if (init->pid >= 0 && child.error != 0)
     errno = child.error;
