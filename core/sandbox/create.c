@@ -111,6 +111,7 @@ mounts_open (struct creation *creation, struct error **err)
     struct coffer_mount *mount = &creation->mounts[i];
 
     if (mount_open (&request->mounts[i], &mount->source_fd, err) < 0
+        || kernel_spared (mount->source_fd, request->mounts[i].source, err) < 0
         || own_folder_spared (creation->host->place, mount->source_fd,
                               request->mounts[i].source, err)
              < 0)

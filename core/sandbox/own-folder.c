@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What no sandbox is shown: the runtime folder.  Its sockets lead to other
+/* What no sandbox is shown.  The runtime folder: its sockets lead to other
  * sandboxes, and its locks hold up whoever makes one, however read-only it is.
+ * And what is no file but the kernel itself, such as /proc and /sys: there are
+ * the caller's other processes, and what they may use.
  *
  * Judged by what the folders are, not by their names: from one of them up to
  * the root, whether the other is on the way. */
@@ -10,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <coffer/fd.h>
@@ -100,4 +103,47 @@ own_folder_spared (const struct place *place, int source, const char *shown,
               : geteuid () != 0 ? ", or set XDG_RUNTIME_DIR to one elsewhere"
                                 : "");
   return -1;
+}
+
+/* By statfs(2). */
+static int
+is_kernels (int fd)
+{
+  static const unsigned long types[] = {
+    0x9fa0,                     /* proc */
+    0x62656572,                 /* sysfs */
+    0x27e0eb, 0x63677270,       /* control groups */
+    0x64626720, 0x74726163,     /* debugfs, tracefs */
+    0x73636673, 0xf97cff8c,     /* securityfs, selinuxfs */
+    0xcafe4a11, 0x6e736673,     /* bpf, namespaces */
+    0x62656570, 0x1cd1,         /* configfs, devpts */
+    0xde5e81e4, 0x6165676c,     /* efivarfs, pstore */
+    0x65735543, 0x42494e4d,     /* fusectl, binfmt_misc */
+    0x07655821, 0x19800202      /* resctrl, mqueue */
+  };
+  struct statfs fs;
+  size_t i;
+
+  if (fstatfs (fd, &fs) < 0)
+    return -1;
+  for (i = 0; i < sizeof types / sizeof types[0]; i++)
+    if (((unsigned long) fs.f_type & 0xffffffff) == types[i])
+      return 1;
+  return 0;
+}
+
+int
+kernel_spared (int source, const char *shown, struct error **err)
+{
+  switch (is_kernels (source)) {
+  case 0:
+    return 0;
+  case 1:
+    error_set (err, E_SANDBOX_SPEC, 0,
+               "mounts: %s is the kernel's, which no sandbox is shown", shown);
+    error_hint (err, "a sandbox has a /proc of its own");
+    return -1;
+  default:
+    return error_set (err, E_SANDBOX_SPEC, errno, "mounts: %s", shown);
+  }
 }

@@ -8,4 +8,7 @@
 int own_folder_spared (const struct place *place, int source,
                        const char *shown, struct error **err);
 
+/* Refuses one that is a part of /proc, /sys and what is of their kind. */
+int kernel_spared (int source, const char *shown, struct error **err);
+
 #endif /* SANDBOX_OWN_FOLDER_H */

@@ -77,6 +77,13 @@ refused "-v onto the root" "" -v "/usr:/"
 refused "-v onto a path with dots" "" -v "/usr:/a/../b"
 refused "a relative --workdir" "absolute" --workdir tmp
 
+# The caller's other processes are there, and could be written to.
+for folder in /proc /proc/self/task /sys /sys/kernel; do
+  refused "-v of $folder" "is the kernel's" -v "$folder:/data"
+done
+refused "-w of one" "is the kernel's" -w /proc/sys
+refused "-v of a file there" "is the kernel's" -v /proc/self/oom_score_adj:/data
+
 # Sockets of other sandboxes lie there.
 ours='which leads to other sandboxes'
 ln -s "$COFFER_HOME/run" "$T/data/link"
