@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -216,11 +217,27 @@ invoke_file (struct invoke *invoke, const char *name)
                                                : -COFFER_UNAVAILABLE;
 }
 
+/* A worker is told to stop when the time of a call is over: to whoever made it
+ * that is no giving up of its own. */
+static int
+ran_out (const struct invoke *invoke)
+{
+  struct pollfd cancel = { .fd = invoke->cancel_fd, .events = POLLIN };
+
+  return !invoke->ended && coffer_now_ns () >= invoke->deadline_ns
+         && poll (&cancel, 1, 0) == 0;
+}
+
 void
 invoke_return (struct invoke *invoke, int32_t code)
 {
   struct outcome *outcome = &invoke->outcome;
 
+  if (code == COFFER_CANCELLED && ran_out (invoke)) {
+    code = COFFER_TIMEOUT;
+    outcome_fail (outcome, code, COFFER_RETRY_DEFAULT, "not done in time",
+                  NULL);
+  }
   if (!contract_code_name (code)) {
     log_event (LOG_LEVEL_ERROR, "dispatch",
                "%s: %s returned %d, which is no code of the contract",

@@ -141,7 +141,7 @@ test_what_is_locked_or_not_listed_is_refused (void **state)
 static void
 test_the_same_value_is_no_override (void **state)
 {
-  struct sandbox_mount read = { (char *) "/tmp", (char *) "/w", 0 };
+  struct sandbox_mount read = { (char *) "/usr", (char *) "/w", 0 };
   struct sandbox_request request = { .profile = "offline-readonly",
                                      .network = "none", .mounts = &read,
                                      .n_mounts = 1 };
