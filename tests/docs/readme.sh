@@ -78,5 +78,5 @@ COFFER_HOME=$tmp/home
 export COFFER_HOME
 cd "$tmp/here" || exit 1
 blocks "run: here" > "$tmp/commands"
-check "the commands run" sh -euxc '. "$1"' - "$tmp/commands"
+check "the commands run" timeout 120 sh -euxc '. "$1"' - "$tmp/commands"
 finish

@@ -62,7 +62,7 @@ any_child (int64_t patience_ms)
     glob_t tasks;
 
     if (glob ("/proc/self/task/*/children", 0, NULL, &tasks) != 0)
-      skip_missing ("children of a task in /proc");
+      skip_missing ("/proc/PID/task/TID/children");
     for (i = 0; i < tasks.gl_pathc && pid == 0; i++) {
       FILE *file = fopen (tasks.gl_pathv[i], "re");
 
