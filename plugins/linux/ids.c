@@ -105,9 +105,11 @@ static int
 root_lacks (int error, const char **why)
 {
   if (error == EUSERS)
-    *why = "every user id that root has for sandboxes here is in use";
+    *why = "every user id that root has for sandboxes here is in use: "
+           "`coffer sandbox list` shows whose";
   else if (error != ENOENT)
-    *why = "the table of user ids in the runtime folder cannot be used";
+    *why = "the table of user ids in the runtime folder cannot be used: is "
+           ".ids there root's own file, and has its disk room?";
   else if (root_is_mapped_away ("/proc/self/uid_map")
            && root_is_mapped_away ("/proc/self/gid_map"))
     return 0;
