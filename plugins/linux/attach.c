@@ -74,7 +74,9 @@ static int32_t
 spool_ask (struct attach *attach, uint32_t stream)
 {
   struct request request = { .type = INIT_SPOOL, .body = &attach->body,
-                             .size = sizeof attach->body };
+                             .size = sizeof attach->body,
+                             .takes_fd = stream != 0
+                                         && attach->file[stream - 1] < 0 };
   coffer_unfilled struct reply reply;
   struct stat st;
 
@@ -84,7 +86,7 @@ spool_ask (struct attach *attach, uint32_t stream)
       ? coffer_fail (attach->call, COFFER_CONFLICT,
                      "the command does not run in the background")
       : exec_ask_failed (attach->call, attach->exec);
-  if (stream != 0 && attach->file[stream - 1] < 0) {
+  if (request.takes_fd) {
     /* Only what cannot block is read. */
     if (reply.fd < 0 || fstat (reply.fd, &st) == -1 || !S_ISREG (st.st_mode)) {
       coffer_fd_close (&reply.fd);
@@ -92,8 +94,7 @@ spool_ask (struct attach *attach, uint32_t stream)
                           "the init's kept output is none");
     }
     attach->file[stream - 1] = reply.fd;
-  } else
-    coffer_fd_close (&reply.fd);
+  }
   if (reply_body (&reply, &attach->spooled, sizeof attach->spooled) == -1)
     return exec_ask_failed (attach->call, attach->exec);
   return spooled_check (attach);

@@ -81,7 +81,6 @@ command_ask (struct linux_provider *self, struct coffer_call *call,
     return code;
   if (link_ask (&link, &request, &reply, call) == -1)
     return exec_ask_failed (call, exec);
-  coffer_fd_close (&reply.fd);
   return COFFER_OK;
 }
 

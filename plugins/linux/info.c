@@ -37,7 +37,6 @@ state_ask (struct link *link, const struct coffer_call *call,
 
   if (link_ask (link, &request, &reply, call) == -1)
     return -1;
-  coffer_fd_close (&reply.fd);
   return reply_body (&reply, state, sizeof *state);
 }
 

@@ -94,7 +94,7 @@ static int32_t
 visit_begin (void *self, struct coffer_call *call, const char *sandbox,
              const char *path, struct visit *visit)
 {
-  struct request request = { .type = INIT_ROOT };
+  struct request request = { .type = INIT_ROOT, .takes_fd = 1 };
   auto_link struct link link = { .fd = -1 };
   coffer_unfilled struct reply reply;
   int32_t code;

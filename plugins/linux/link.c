@@ -204,9 +204,10 @@ link_ask (struct link *link, const struct request *request,
       || link_receive (link, reply, 0, call->deadline_ns, call->cancel_fd)
            == -1)
     return -1;
+  if (reply->header.error != 0 || !request->takes_fd)
+    coffer_fd_close (&reply->fd);
   if (reply->header.error == 0)
     return 0;
-  coffer_fd_close (&reply->fd);
   errno = reply->header.error;
   return -1;
 }

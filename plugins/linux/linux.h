@@ -153,6 +153,7 @@ struct request {
   size_t more_size;
   const int *fds;
   size_t n_fds;
+  int takes_fd;                 /* the reply is to carry a descriptor */
 };
 
 /* -1 with errno. */
@@ -166,7 +167,8 @@ int link_receive (struct link *link, struct reply *reply, int any,
 int reply_body (const struct reply *reply, void *out, size_t size);
 /* What follows the body. */
 const char *reply_rest (const struct reply *reply, size_t *size);
-/* Send and receive; a reply with an errno is -1 with that errno. */
+/* Send and receive; a reply with an errno is -1 with that errno.  A descriptor
+ * that was not asked for is closed. */
 int link_ask (struct link *link, const struct request *request,
               struct reply *reply, const struct coffer_call *call);
 /* The EXIT that comes by itself: waits for it, as often as it is wanted. */

@@ -27,10 +27,8 @@ rest_ask (struct linux_provider *self, struct coffer_call *call,
 
   if (code != COFFER_OK)
     return code;
-  if (link_ask (&link, &request, &reply, call) == 0) {
-    coffer_fd_close (&reply.fd);
+  if (link_ask (&link, &request, &reply, call) == 0)
     return COFFER_OK;
-  }
   if (errno == EOPNOTSUPP)
     return coffer_fail (call, COFFER_UNSUPPORTED,
                         "this sandbox was made by a coffer that could not "
@@ -126,7 +124,8 @@ dial (struct link *link, struct coffer_call *call, uint32_t port,
   struct init_dial body = { .size = sizeof body, .port = port,
                             .family = family };
   struct request request
-    = { .type = INIT_DIAL, .body = &body, .size = sizeof body };
+    = { .type = INIT_DIAL, .body = &body, .size = sizeof body,
+        .takes_fd = 1 };
   coffer_autoclose int fd = -1;
   coffer_unfilled struct reply reply;
   int error = 0;
@@ -250,7 +249,6 @@ linux_metrics (struct coffer_call *call, void *data, const char *sandbox,
   if (link_ask (&link, &request, &reply, call) == -1
       || reply_body (&reply, &state, sizeof state) == -1)
     return coffer_fail_errno (call, errno, "asking the sandbox's init");
-  coffer_fd_close (&reply.fd);
   grouped = cgroup_use_of (self, sandbox, &use) == 0 && use.memory_bytes != 0;
   disk = (state.flags & STATE_DATA) != 0;
 

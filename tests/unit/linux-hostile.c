@@ -8,6 +8,7 @@
  *   deaf     reads nothing any more
  *   root     hands out a folder that is not its own as its root
  *   pipe     hands out a pipe as kept output, and boasts of its size
+ *   litter   sends a descriptor with each answer
  *   boast    hands out a file as kept output, and boasts of its size
  *   listen   lets a process of no importance listen in its place
  *   lie      has not even limited its processes, which all others have */
@@ -100,9 +101,12 @@ request_answer (int fd, const struct init_header *request)
                                .flags = EXIT_RUNNING };
   struct init_state state = { .size = sizeof state };
   const uint32_t serial = request->serial;
+  int litter = -1;
 
   if (request->type == INIT_NAMES)
     return;
+  if (strcmp (mode, "litter") == 0)
+    litter = open ("/dev/null", O_RDONLY);
   if (strcmp (mode, "flood") == 0)
     while (packet_give (fd, INIT_DONE, serial + 1000, NULL, 0, -1) == 0)
       ;
@@ -116,9 +120,11 @@ request_answer (int fd, const struct init_header *request)
   else if (request->type == INIT_SPOOL)
     spool_answer (fd, serial);
   else if (request->type == INIT_INFO)
-    packet_give (fd, INIT_STATE, serial, &state, sizeof state, -1);
+    packet_give (fd, INIT_STATE, serial, &state, sizeof state, litter);
   else
-    packet_give (fd, INIT_DONE, serial, NULL, 0, -1);
+    packet_give (fd, INIT_DONE, serial, NULL, 0, litter);
+  if (litter >= 0)
+    close (litter);
 }
 
 static void

@@ -5,6 +5,7 @@
 
 #include "harness.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -260,6 +261,49 @@ test_what_an_init_hands_out_is_checked (void **state)
                     COFFER_INTERNAL);
   hostile_end (&hostile);
   close (out);
+}
+
+static int
+descriptors (void)
+{
+  DIR *dir = opendir ("/proc/self/fd");
+  int n = 0;
+
+  assert_non_null (dir);
+  while (readdir (dir) != NULL)
+    n++;
+  closedir (dir);
+  return n;
+}
+
+/* A host that keeps what comes unasked has none left after a while. */
+static void
+test_what_was_not_asked_for_is_closed (void **state)
+{
+  static struct linux_host hostile;
+  void *self;
+  int before, i;
+
+  (void) state;
+  hostile_begin (&hostile, "HOSTILE=litter");
+  self = hostile.self;
+  before = descriptors ();
+  for (i = 0; i < 3; i++) {
+    assert_int_equal (hostile.ops->sandbox_info (host_call (&hostile, 5000),
+                                                 self, "taken", NULL),
+                      COFFER_OK);
+    hostile.ops->sandbox_extend (host_call (&hostile, 5000), self, "taken",
+                                 60000, NULL);
+    hostile.ops->sandbox_resume (host_call (&hostile, 5000), self, "taken",
+                                 NULL);
+    hostile.ops->exec_wait (host_call (&hostile, 5000), self, "taken", "e1",
+                            NULL);
+    hostile.ops->exec_signal (host_call (&hostile, 5000), self, "taken", "e1",
+                              SIGTERM, NULL);
+    hostile.ops->metrics (host_call (&hostile, 5000), self, "taken", NULL);
+  }
+  assert_int_equal (descriptors (), before);
+  hostile_end (&hostile);
 }
 
 /* What is killed is the process that was made first, whoever listens: its
@@ -523,6 +567,7 @@ main (void)
     cmocka_unit_test (test_deadlines_hold_against_the_init),
     cmocka_unit_test (test_sending_has_a_deadline),
     cmocka_unit_test (test_what_an_init_hands_out_is_checked),
+    cmocka_unit_test (test_what_was_not_asked_for_is_closed),
     cmocka_unit_test (test_kill_ends_the_first_process),
     cmocka_unit_test (test_a_stopped_init_holds_nobody_up),
     cmocka_unit_test (test_every_step_counts),
