@@ -356,7 +356,7 @@ table_map (void)
              fd, 0);
   assert_true (at != MAP_FAILED);
   close (fd);
-  return (uint32_t *) ((char *) at + (size_t) st.st_size - POOL_SLOTS * 8);
+  return (uint32_t *) at + ((size_t) st.st_size - POOL_SLOTS * 8) / 4;
 }
 
 /* All others being taken, an id comes back with the end of whoever has it, and
