@@ -26,16 +26,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "spawn.h"
 
-#ifndef SYS_fsopen
-#define SYS_fsopen 430
-#define SYS_fsconfig 431
-#define SYS_fsmount 432
-#endif
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
 #ifndef LOOP_CONFIGURE
 #define LOOP_CONFIGURE 0x4C0A
 struct loop_config {

@@ -6,7 +6,6 @@ PROVIDER_MANIFESTS += manifests/linux.yaml
 noinst_PROGRAMS += %D%/filter-gen
 
 %C%_linux_so_SOURCES = \
-  %D%/sandbox.c \
   %D%/attach.c \
   %D%/cgroup-place.c \
   %D%/cgroup-v1.c \
@@ -16,7 +15,6 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/clone.c \
   %D%/clone.h \
   %D%/denials.h \
-  %D%/limits.c \
   %D%/etc.c \
   %D%/etc-names.h \
   %D%/exec.c \
@@ -27,7 +25,9 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/image.c \
   %D%/info.c \
   %D%/inside.c \
+  %D%/kernel.h \
   %D%/layer.h \
+  %D%/limits.c \
   %D%/link.c \
   %D%/linux.c \
   %D%/linux.h \
@@ -38,12 +38,13 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/protocol.h \
   %D%/reach.c \
   %D%/require.c \
+  %D%/sandbox.c \
   %D%/spare.c \
   %D%/spawn.c \
   %D%/spawn.h \
   %D%/target.c \
-  %D%/template.c \
-  %D%/target.h
+  %D%/target.h \
+  %D%/template.c
 %C%_linux_so_CPPFLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE
 %C%_linux_so_CFLAGS = $(MODULE_CC_FLAGS)
 %C%_linux_so_LDFLAGS = $(MODULE_LINK_FLAGS)

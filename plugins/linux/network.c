@@ -27,19 +27,9 @@
 
 #include "clone.h"
 #include "denials.h"
+#include "kernel.h"
 #include "spawn.h"
 #include "target.h"
-
-#ifndef CLOSE_RANGE_CLOEXEC
-#define CLOSE_RANGE_CLOEXEC 4
-#endif
-#ifndef P_PIDFD
-#define P_PIDFD 3
-#endif
-
-#ifndef SYS_landlock_create_ruleset
-#define SYS_landlock_create_ruleset 444
-#endif
 
 #define START_NS 5000000000     /* that a proxy may take to be ready */
 
@@ -98,7 +88,7 @@ int32_t
 network_permit (const struct making *making)
 {
   if (making->network != NETWORK_HOST || making->ids.privileged
-      || syscall (SYS_landlock_create_ruleset, NULL, 0, 1) >= 6)
+      || landlock_abi () >= 6)
     return COFFER_OK;
   return coffer_fail (making->call, COFFER_UNAVAILABLE,
                       "network host: this kernel cannot keep the abstract "

@@ -11,15 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "layer.h"
 #include "spawn.h"
-
-#ifndef SYS_mount_setattr
-#define SYS_mount_setattr 442
-#endif
-#define OPEN_TREE_CLONE_ 1
-#define AT_RECURSIVE_ 0x8000
-#define ATTR_IDMAP_ 0x100000
 
 #define INODES_DEFAULT 65536
 #define PLAN_MAX 60000

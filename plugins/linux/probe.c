@@ -17,14 +17,8 @@
 #include <unistd.h>
 
 #include "clone.h"
+#include "kernel.h"
 #include "linux.h"
-
-#ifndef SYS_mount_setattr
-#define SYS_mount_setattr 442
-#endif
-#ifndef SYS_landlock_create_ruleset
-#define SYS_landlock_create_ruleset 444
-#endif
 
 /* Words that are gone when no sandbox can be made at all. */
 static const char *const everything[]
@@ -191,7 +185,7 @@ static int32_t
 probe_confinement (struct coffer_call *call)
 {
   uint32_t action = SECCOMP_RET_KILL_PROCESS;
-  long abi = syscall (SYS_landlock_create_ruleset, NULL, 0, 1);
+  long abi = landlock_abi ();
   char value[32];
   int32_t code;
 

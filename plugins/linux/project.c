@@ -21,11 +21,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "spawn.h"
 
-#ifndef SYS_quotactl_fd
-#define SYS_quotactl_fd 443
-#endif
 #define FIRST 0x60000000u       /* ours: so many, from here on */
 #define COUNT 0x10000000u
 #define TRIES 64

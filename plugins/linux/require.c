@@ -7,11 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "spawn.h"
-
-#ifndef SYS_landlock_create_ruleset
-#define SYS_landlock_create_ruleset 444
-#endif
 
 int
 required (const struct coffer_sandbox_spec *spec, const char *word)
@@ -37,7 +34,7 @@ require_refuse (struct coffer_call *call,
                         "require: %.32s is not to be had of this provider",
                         *at);
   if (required (spec, "landlock")
-      && syscall (SYS_landlock_create_ruleset, NULL, 0, 1) <= 0)
+      && landlock_abi () <= 0)
     return coffer_fail (call, COFFER_UNAVAILABLE,
                         "require: landlock: this kernel has none; boot with "
                         "landlock in the lsm= list, Linux 5.13 or newer");

@@ -23,15 +23,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "linux.h"
 
 #define SOCKET_NAME "init.sock"
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77
-#endif
-#ifndef P_PIDFD
-#define P_PIDFD 3
-#endif
 
 int
 sandbox_id_valid (const char *id)

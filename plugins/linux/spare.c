@@ -22,11 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "spawn.h"
-
-#ifndef P_PIDFD
-#define P_PIDFD 3
-#endif
 
 /* Sandboxes that an instance makes before it makes an init ahead. */
 #define CREATIONS_BEFORE 2

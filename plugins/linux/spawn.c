@@ -19,19 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "layer.h"
 #include "clone.h"
 #include "spawn.h"
-
-#ifndef CLOSE_RANGE_UNSHARE
-#define CLOSE_RANGE_UNSHARE 2
-#endif
-#ifndef CLOSE_RANGE_CLOEXEC
-#define CLOSE_RANGE_CLOEXEC 4
-#endif
-#ifndef P_PIDFD
-#define P_PIDFD 3
-#endif
 
 int32_t
 fail_with (struct coffer_call *call, int32_t code, const char *fmt, ...)

@@ -7,13 +7,8 @@
 #include <unistd.h>
 #include <fcntl.h>
 
+#include "kernel.h"
 #include "spawn.h"
-
-#ifndef SYS_open_tree
-#define SYS_open_tree 428
-#endif
-#define OPEN_TREE_CLONE_ 1
-#define AT_RECURSIVE_ 0x8000
 
 int32_t
 template_prepare (struct making *making)
