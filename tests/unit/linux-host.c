@@ -520,6 +520,32 @@ host_can (void)
   return status == 0;
 }
 
+/* ---- the host of a program of tests ------------------------------------- */
+
+static struct linux_host *tests_host;
+
+void
+linux_tests_host (struct linux_host *host)
+{
+  tests_host = host;
+}
+
+int
+linux_tests_open (void **state)
+{
+  (void) state;
+  linux_host_open (tests_host);
+  return 0;
+}
+
+int
+linux_tests_close (void **state)
+{
+  (void) state;
+  linux_host_close (tests_host);
+  return 0;
+}
+
 /* ---- the socket of an init ---------------------------------------------- */
 
 int

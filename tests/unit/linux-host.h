@@ -87,8 +87,20 @@ int host_connect (struct linux_host *host, const char *id);
 void host_show (int connection, int userns);
 /* The same with this process's own user namespace. */
 void host_show_own (int connection);
-/* Whether this machine lets us make sandboxes at all; the reason is printed
- * as a skip. */
+/* Whether this machine lets us make sandboxes at all. */
 int host_can (void);
+
+/* The end of a program of tests: what main returns.  One host, opened for all
+ * of them together. */
+#define LINUX_TESTS_RUN(host, name, tests)                                    \
+  (linux_tests_host (host),                                                   \
+   LINUX_TESTS_RUN_WITH (name, tests, linux_tests_open, linux_tests_close))
+/* With a set-up and teardown of its own. */
+#define LINUX_TESTS_RUN_WITH(name, tests, open, close)                        \
+  (host_can () ? cmocka_run_group_tests_name (name, tests, open, close)       \
+               : (puts ("1..0 # SKIP missing: user namespaces"), 0))
+void linux_tests_host (struct linux_host *host);
+int linux_tests_open (void **state);
+int linux_tests_close (void **state);
 
 #endif /* TESTS_LINUX_HOST_H */

@@ -542,22 +542,6 @@ test_landlock_is_missed_aloud (void **state)
   assert_int_equal (status, 0);
 }
 
-static int
-set_up (void **state)
-{
-  (void) state;
-  linux_host_open (&host);
-  return 0;
-}
-
-static int
-tear_down (void **state)
-{
-  (void) state;
-  linux_host_close (&host);
-  return 0;
-}
-
 int
 main (void)
 {
@@ -574,10 +558,5 @@ main (void)
     cmocka_unit_test (test_landlock_is_missed_aloud),
   };
 
-  if (!host_can ()) {
-    printf ("1..0 # SKIP missing: user namespaces\n");
-    return 0;
-  }
-  return cmocka_run_group_tests_name ("linux: a sandbox against its keepers",
-                                      tests, set_up, tear_down);
+  return LINUX_TESTS_RUN (&host, "linux: a sandbox against its keepers", tests);
 }

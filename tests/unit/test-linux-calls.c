@@ -262,22 +262,6 @@ another_filter_is_refused (void **state)
   assert_non_null (strstr (host.error, "filter"));
 }
 
-static int
-set_up (void **state)
-{
-  (void) state;
-  linux_host_open (&host);
-  return 0;
-}
-
-static int
-tear_down (void **state)
-{
-  (void) state;
-  linux_host_close (&host);
-  return 0;
-}
-
 int
 main (void)
 {
@@ -291,10 +275,5 @@ main (void)
     cmocka_unit_test (another_filter_is_refused),
   };
 
-  if (!host_can ()) {
-    printf ("1..0 # SKIP missing: user namespaces\n");
-    return 0;
-  }
-  return cmocka_run_group_tests_name ("linux: the filters inside", tests,
-                                      set_up, tear_down);
+  return LINUX_TESTS_RUN (&host, "linux: the filters inside", tests);
 }

@@ -308,22 +308,6 @@ test_tools (void **state)
   assert_string_equal (outcome.err, "");
 }
 
-static int
-set_up (void **state)
-{
-  (void) state;
-  linux_host_open (&host);
-  return 0;
-}
-
-static int
-tear_down (void **state)
-{
-  (void) state;
-  linux_host_close (&host);
-  return 0;
-}
-
 int
 main (void)
 {
@@ -342,10 +326,5 @@ main (void)
     cmocka_unit_test (test_streams_by_name),
   };
 
-  if (!host_can ()) {
-    printf ("1..0 # SKIP missing: user namespaces\n");
-    return 0;
-  }
-  return cmocka_run_group_tests_name ("linux: what a sandbox refuses", tests,
-                                      set_up, tear_down);
+  return LINUX_TESTS_RUN (&host, "linux: what a sandbox refuses", tests);
 }

@@ -664,22 +664,6 @@ what_a_sandbox_leaves_is_the_next_ones (void **state)
   assert_int_equal (rmdir (path), 0);
 }
 
-static int
-set_up (void **state)
-{
-  (void) state;
-  linux_host_open (&host);
-  return 0;
-}
-
-static int
-tear_down (void **state)
-{
-  (void) state;
-  linux_host_close (&host);
-  return 0;
-}
-
 int
 main (void)
 {
@@ -699,9 +683,5 @@ main (void)
     cmocka_unit_test (what_a_sandbox_leaves_is_the_next_ones),
   };
 
-  if (!host_can ()) {
-    printf ("1..0 # SKIP missing: user namespaces\n");
-    return 0;
-  }
-  return cmocka_run_group_tests_name ("linux: ids", tests, set_up, tear_down);
+  return LINUX_TESTS_RUN (&host, "linux: ids", tests);
 }

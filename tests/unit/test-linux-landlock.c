@@ -415,22 +415,6 @@ a_kernel_without_it_is_reported_or_refused (void **state)
   }
 }
 
-static int
-set_up (void **state)
-{
-  (void) state;
-  linux_host_open (&host);
-  return 0;
-}
-
-static int
-tear_down (void **state)
-{
-  (void) state;
-  linux_host_close (&host);
-  return 0;
-}
-
 int
 main (void)
 {
@@ -444,10 +428,5 @@ main (void)
     cmocka_unit_test (a_kernel_without_it_is_reported_or_refused),
   };
 
-  if (!host_can ()) {
-    printf ("1..0 # SKIP missing: user namespaces\n");
-    return 0;
-  }
-  return cmocka_run_group_tests_name ("linux: Landlock", tests, set_up,
-                                      tear_down);
+  return LINUX_TESTS_RUN (&host, "linux: Landlock", tests);
 }

@@ -301,22 +301,6 @@ test_swapped_while_open (void **state)
   assert_int_equal (host_kill (&host, "files"), COFFER_OK);
 }
 
-static int
-set_up (void **state)
-{
-  (void) state;
-  linux_host_open (&host);
-  return 0;
-}
-
-static int
-tear_down (void **state)
-{
-  (void) state;
-  linux_host_close (&host);
-  return 0;
-}
-
 int
 main (void)
 {
@@ -329,10 +313,5 @@ main (void)
     cmocka_unit_test (test_swapped_while_open),
   };
 
-  if (!host_can ()) {
-    printf ("1..0 # SKIP missing: user namespaces\n");
-    return 0;
-  }
-  return cmocka_run_group_tests_name ("linux: files from outside", tests,
-                                      set_up, tear_down);
+  return LINUX_TESTS_RUN (&host, "linux: files from outside", tests);
 }

@@ -328,22 +328,6 @@ test_a_closed_input_is_heard_of (void **state)
   assert_int_equal (host_kill (&host, "input"), COFFER_OK);
 }
 
-static int
-set_up (void **state)
-{
-  (void) state;
-  linux_host_open (&host);
-  return 0;
-}
-
-static int
-tear_down (void **state)
-{
-  (void) state;
-  linux_host_close (&host);
-  return 0;
-}
-
 int
 main (void)
 {
@@ -360,10 +344,5 @@ main (void)
     cmocka_unit_test (test_a_closed_input_is_heard_of),
   };
 
-  if (!host_can ()) {
-    printf ("1..0 # SKIP missing: user namespaces\n");
-    return 0;
-  }
-  return cmocka_run_group_tests_name ("linux: commands side by side", tests,
-                                      set_up, tear_down);
+  return LINUX_TESTS_RUN (&host, "linux: commands side by side", tests);
 }

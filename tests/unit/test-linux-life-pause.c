@@ -263,22 +263,6 @@ test_another_host_resumes (void **state)
   assert_int_equal (host_kill (&host, "left"), COFFER_OK);
 }
 
-static int
-set_up (void **state)
-{
-  (void) state;
-  linux_host_open (&host);
-  return 0;
-}
-
-static int
-tear_down (void **state)
-{
-  (void) state;
-  linux_host_close (&host);
-  return 0;
-}
-
 int
 main (void)
 {
@@ -291,10 +275,5 @@ main (void)
     cmocka_unit_test (test_another_host_resumes),
   };
 
-  if (!host_can ()) {
-    printf ("1..0 # SKIP missing: user namespaces\n");
-    return 0;
-  }
-  return cmocka_run_group_tests_name ("linux: a sandbox that rests", tests,
-                                      set_up, tear_down);
+  return LINUX_TESTS_RUN (&host, "linux: a sandbox that rests", tests);
 }

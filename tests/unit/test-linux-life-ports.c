@@ -192,22 +192,6 @@ test_numbers_follow_what_is_used (void **state)
   assert_int_equal (host_kill (&host, "used"), COFFER_OK);
 }
 
-static int
-set_up (void **state)
-{
-  (void) state;
-  linux_host_open (&host);
-  return 0;
-}
-
-static int
-tear_down (void **state)
-{
-  (void) state;
-  linux_host_close (&host);
-  return 0;
-}
-
 int
 main (void)
 {
@@ -218,10 +202,5 @@ main (void)
     cmocka_unit_test (test_numbers_follow_what_is_used),
   };
 
-  if (!host_can ()) {
-    printf ("1..0 # SKIP missing: user namespaces\n");
-    return 0;
-  }
-  return cmocka_run_group_tests_name ("linux: ports and numbers", tests,
-                                      set_up, tear_down);
+  return LINUX_TESTS_RUN (&host, "linux: ports and numbers", tests);
 }

@@ -553,10 +553,6 @@ main (void)
     cmocka_unit_test (test_a_slow_listener_hears_no_mixture),
   };
 
-  if (!host_can ()) {
-    printf ("1..0 # SKIP missing: user namespaces\n");
-    return 0;
-  }
-  return cmocka_run_group_tests_name ("linux: commands", tests,
-                                      set_up, tear_down);
+  return LINUX_TESTS_RUN_WITH ("linux: commands", tests,
+                               set_up, tear_down);
 }

@@ -89,22 +89,6 @@ open (const char *path, int flags, ...)
 
 /* ---- helpers ------------------------------------------------------------ */
 
-static int
-set_up (void **state)
-{
-  (void) state;
-  linux_host_open (&host);
-  return 0;
-}
-
-static int
-tear_down (void **state)
-{
-  (void) state;
-  linux_host_close (&host);
-  return 0;
-}
-
 /* An id that no other run of this test has. */
 static const char *
 own (const char *word)
@@ -573,10 +557,5 @@ main (void)
     cmocka_unit_test (test_groups_of_two_hosts_are_two),
   };
 
-  if (!host_can ()) {
-    printf ("1..0 # SKIP missing: user namespaces\n");
-    return 0;
-  }
-  return cmocka_run_group_tests_name ("linux: limits", tests, set_up,
-                                      tear_down);
+  return LINUX_TESTS_RUN (&host, "linux: limits", tests);
 }

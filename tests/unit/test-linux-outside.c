@@ -224,10 +224,6 @@ main (void)
     cmocka_unit_test (test_strangers_keep_nobody_out),
   };
 
-  if (!host_can ()) {
-    printf ("1..0 # SKIP missing: user namespaces\n");
-    return 0;
-  }
-  return cmocka_run_group_tests_name ("linux: who is outside", tests, set_up,
-                                      tear_down);
+  return LINUX_TESTS_RUN_WITH ("linux: who is outside", tests,
+                               set_up, tear_down);
 }

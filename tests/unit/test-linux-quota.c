@@ -343,10 +343,6 @@ main (void)
     cmocka_unit_test (test_a_folder_is_not_called_capped),
   };
 
-  if (!host_can ()) {
-    printf ("1..0 # SKIP missing: user namespaces\n");
-    return 0;
-  }
-  return cmocka_run_group_tests_name ("linux: quotas", tests, set_up,
-                                      tear_down);
+  return LINUX_TESTS_RUN_WITH ("linux: quotas", tests,
+                               set_up, tear_down);
 }

@@ -243,10 +243,6 @@ main (void)
     cmocka_unit_test (test_one_with_other_mounts_is_not_taken),
   };
 
-  if (!host_can ()) {
-    printf ("1..0 # SKIP missing: user namespaces\n");
-    return 0;
-  }
-  return cmocka_run_group_tests_name ("linux: an init made ahead", tests, NULL,
-                                      NULL);
+  return LINUX_TESTS_RUN_WITH ("linux: an init made ahead", tests,
+                               NULL, NULL);
 }
