@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See linux-host.h. */
 
+#include "harness.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include <coffer/fd.h>
 
@@ -544,6 +536,20 @@ linux_tests_close (void **state)
   (void) state;
   linux_host_close (tests_host);
   return 0;
+}
+
+int
+linux_tests_open_folder (void **state)
+{
+  linux_host_open (tests_host);
+  return harness_folder_new (state);
+}
+
+int
+linux_tests_close_folder (void **state)
+{
+  linux_host_close (tests_host);
+  return harness_folder_free (state);
 }
 
 /* ---- the socket of an init ---------------------------------------------- */

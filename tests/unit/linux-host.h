@@ -95,6 +95,11 @@ int host_can (void);
 #define LINUX_TESTS_RUN(host, name, tests)                                    \
   (linux_tests_host (host),                                                   \
    LINUX_TESTS_RUN_WITH (name, tests, linux_tests_open, linux_tests_close))
+/* The same, with a folder as their state. */
+#define LINUX_TESTS_RUN_FOLDER(host, name, tests)                             \
+  (linux_tests_host (host),                                                   \
+   LINUX_TESTS_RUN_WITH (name, tests, linux_tests_open_folder,                \
+                         linux_tests_close_folder))
 /* With a set-up and teardown of its own. */
 #define LINUX_TESTS_RUN_WITH(name, tests, open, close)                        \
   (host_can () ? cmocka_run_group_tests_name (name, tests, open, close)       \
@@ -102,5 +107,7 @@ int host_can (void);
 void linux_tests_host (struct linux_host *host);
 int linux_tests_open (void **state);
 int linux_tests_close (void **state);
+int linux_tests_open_folder (void **state);
+int linux_tests_close_folder (void **state);
 
 #endif /* TESTS_LINUX_HOST_H */

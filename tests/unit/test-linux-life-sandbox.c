@@ -516,20 +516,6 @@ test_protocol_grows (void **state)
   assert_int_equal (host_kill (&host, "wire"), COFFER_OK);
 }
 
-static int
-set_up (void **state)
-{
-  linux_host_open (&host);
-  return harness_folder_new (state);
-}
-
-static int
-tear_down (void **state)
-{
-  linux_host_close (&host);
-  return harness_folder_free (state);
-}
-
 int
 main (void)
 {
@@ -548,6 +534,5 @@ main (void)
     cmocka_unit_test (test_protocol_grows),
   };
 
-  return LINUX_TESTS_RUN_WITH ("linux: life of a sandbox", tests,
-                               set_up, tear_down);
+  return LINUX_TESTS_RUN_FOLDER (&host, "linux: life of a sandbox", tests);
 }

@@ -517,20 +517,6 @@ test_a_slow_listener_hears_no_mixture (void **state)
   assert_int_equal (host_kill (&host, "much"), COFFER_OK);
 }
 
-static int
-set_up (void **state)
-{
-  linux_host_open (&host);
-  return harness_folder_new (state);
-}
-
-static int
-tear_down (void **state)
-{
-  linux_host_close (&host);
-  return harness_folder_free (state);
-}
-
 int
 main (void)
 {
@@ -553,6 +539,5 @@ main (void)
     cmocka_unit_test (test_a_slow_listener_hears_no_mixture),
   };
 
-  return LINUX_TESTS_RUN_WITH ("linux: commands", tests,
-                               set_up, tear_down);
+  return LINUX_TESTS_RUN_FOLDER (&host, "linux: commands", tests);
 }

@@ -199,20 +199,6 @@ test_strangers_keep_nobody_out (void **state)
   assert_int_equal (host_kill (&host, "besieged"), COFFER_OK);
 }
 
-static int
-set_up (void **state)
-{
-  linux_host_open (&host);
-  return harness_folder_new (state);
-}
-
-static int
-tear_down (void **state)
-{
-  linux_host_close (&host);
-  return harness_folder_free (state);
-}
-
 int
 main (void)
 {
@@ -224,6 +210,5 @@ main (void)
     cmocka_unit_test (test_strangers_keep_nobody_out),
   };
 
-  return LINUX_TESTS_RUN_WITH ("linux: who is outside", tests,
-                               set_up, tear_down);
+  return LINUX_TESTS_RUN_FOLDER (&host, "linux: who is outside", tests);
 }
