@@ -88,7 +88,7 @@ child_files_own (const struct child *child)
   const int high = child->init < child->control ? child->control
                                                 : child->init;
 
-  if (child->low
+  if (child->low && LAYER_ON (FDS)
       && syscall (SYS_close_range, high + 1, ~0u, CLOSE_RANGE_UNSHARE) == 0)
     return 0;
   return (int) syscall (SYS_unshare, CLONE_FILES);
