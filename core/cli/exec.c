@@ -111,6 +111,8 @@ end_hint (const struct run *run, int status)
     return text_printf ("%s is here at %s, but there is no %s on PATH inside; "
                         "-v shows a folder inside", argv[0], outside, argv[0]);
   hint = hint_argument (argv, run->command->shown);
+  if (!hint && result->failure && !run->command->workdir)
+    hint = hint_start (argv[0], result->failure_errno);
   if (!hint && result->failure)
     hint = strdup (error_lookup (E_EXEC_START)->todo);
   return hint;

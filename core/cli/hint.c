@@ -4,6 +4,7 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -112,4 +113,19 @@ hint_program (const char *name)
     free (full);
   }
   return NULL;
+}
+
+char *
+hint_start (const char *name, int failure)
+{
+  struct stat st;
+
+  if (failure == EACCES && strchr (name, '/'))
+    return text_printf ("make it executable (chmod +x), or name what runs it, "
+                        "such as python3 %s", name);
+  if (failure != ENOENT || strchr (name, '/') || stat (name, &st) < 0
+      || !S_ISREG (st.st_mode))
+    return NULL;
+  return text_printf ("%s is a file here and no program on PATH: name what "
+                      "runs it, such as -w . -- python3 %s", name, name);
 }

@@ -116,6 +116,22 @@ cli_find_option (const struct cli_command *command, char letter,
 
 /* ---- failing with the nearest name -------------------------------------- */
 
+/* --memory is too far from --mem to be a slip, but begins like it. */
+static const char *
+same_beginning (const char *shown, const char *const *names)
+{
+  size_t length;
+
+  for (; *names; names++) {
+    length = strlen (*names);
+    if (strlen (shown) < length)
+      length = strlen (shown);
+    if (length > strlen ("--x") && !strncmp (shown, *names, length))
+      return *names;
+  }
+  return NULL;
+}
+
 static int
 fail_option (struct parser *parser, const char *shown)
 {
@@ -137,12 +153,28 @@ fail_option (struct parser *parser, const char *shown)
              command ? " for coffer " : "", command ? command->words : "");
   nearest = shown[1] == '-'
             ? text_nearest (shown, coffer_strings_view (&names)) : NULL;
+  if (!nearest && shown[1] == '-')
+    nearest = same_beginning (shown, coffer_strings_view (&names));
   if (nearest)
     error_hint (parser->err, "did you mean %s?", nearest);
   else if (command)
     error_hint (parser->err, "coffer %s --help lists the options",
                 command->words);
   return -1;
+}
+
+/* The first command whose last word this is: exec is sandbox exec. */
+static const char *
+command_in_a_group (const char *word)
+{
+  const struct cli_command *command;
+  const char *space;
+  size_t i;
+
+  for (i = 0; (command = cli_command_at (i)); i++)
+    if ((space = strchr (command->words, ' ')) && !strcmp (space + 1, word))
+      return command->words;
+  return NULL;
 }
 
 static int
@@ -162,7 +194,9 @@ fail_command (struct parser *parser, const char *word)
   }
   error_set (parser->err, E_USAGE, 0, "unknown command %s%s%s",
              group ? group : "", group ? " " : "", word);
-  nearest = text_nearest (word, coffer_strings_view (&names));
+  nearest = group ? NULL : command_in_a_group (word);
+  if (!nearest)
+    nearest = text_nearest (word, coffer_strings_view (&names));
   if (nearest)
     error_hint (parser->err, "did you mean coffer %s%s%s?",
                 group ? group : "", group ? " " : "", nearest);

@@ -128,8 +128,12 @@ read_network (const struct cli *cli, struct spec *spec, struct error **err)
     return -1;
   }
   /* Without a mode a profile, named or configured, may have it. */
-  if (spec->allow[0] && mode && strcmp (mode, "allow"))
-    return error_set (err, E_INVALID, 0, "--allow goes with --net allow");
+  if (spec->allow[0] && mode && strcmp (mode, "allow")) {
+    error_set (err, E_INVALID, 0, "--allow goes with --net allow, not --net %s",
+               mode);
+    error_hint (err, "write --net allow, or leave --allow out");
+    return -1;
+  }
   spec->request.network = mode;
   spec->request.allow = spec->allow;
   return 0;

@@ -115,6 +115,7 @@ check_asked (const struct sandbox_request *request,
     }
   if (!request->network && request->allow && request->allow[0]) {
     error_set (err, E_SANDBOX_SPEC, 0, "allow: goes only with network allow");
+    error_hint (err, "add --net allow, or leave --allow out");
     error_detail (err, "field", json_string ("allow"));
     return -1;
   }

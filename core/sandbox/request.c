@@ -190,8 +190,12 @@ check_allow (const char *const *list, struct error **err)
   if (check_list_size (list, "allow", err) < 0)
     return -1;
   for (i = 0; list && list[i]; i++) {
-    if (!bounds_is_target (list[i]))
-      return bad (err, "allow", "entry %zu is not NAME:PORT", i + 1);
+    if (bounds_is_target (list[i]))
+      continue;
+    bad (err, "allow", "%.200s is not NAME:PORT", list[i]);
+    error_hint (err, "write a name and the number of a port, such as "
+                "example.com:443; IPv6 addresses stand in brackets");
+    return -1;
   }
   return 0;
 }
@@ -219,8 +223,11 @@ check_network (const struct sandbox_request *request, struct error **err)
   if (network && !allow && strcmp (network, "none") != 0
       && strcmp (network, "host") != 0)
     return bad (err, "network", "must be none, host or allow");
-  if (network && !allow && request->allow && request->allow[0])
-    return bad (err, "allow", "goes only with network allow");
+  if (network && !allow && request->allow && request->allow[0]) {
+    bad (err, "allow", "goes only with network allow");
+    error_hint (err, "add --net allow, or leave --allow out");
+    return -1;
+  }
   return check_allow (request->allow, err);
 }
 

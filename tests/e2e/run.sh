@@ -66,6 +66,11 @@ like "and is named with its code" "$(cat "$err")" '^coffer: E3001: no-such-progr
 like "with what to do" "$(cat "$err")" '^  hint: check that the program'
 run coffer run -- /etc/passwd
 is "a file that is no program is 126" "$status" 126
+like "with what makes it one" "$(cat "$err")" '^  hint: .*chmod .x.*python3 /etc/passwd'
+printf 'print(1)\n' >"$T/bare.py"
+(cd "$T" && "$COFFER_BUILD/coffer" run -- bare.py) >"$out" 2>"$err" </dev/null
+like "a file is not looked for on PATH: what runs it is named" "$(cat "$err")" \
+  '^  hint: bare.py is a file here .*-w . -- python3 bare.py'
 mkdir "$T/bin"; printf '#!/bin/sh\necho here\n' >"$T/bin/only-here"; chmod 755 "$T/bin/only-here"
 status=0; PATH=$T/bin:$PATH "$COFFER_BUILD/coffer" run -- only-here >"$out" 2>"$err" </dev/null || status=$?
 is "a program that is only outside is 127" "$status" 127

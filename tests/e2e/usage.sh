@@ -19,6 +19,10 @@ refused "unknown command" 2 E6001 "unknown command verson" coffer verson
 like "unknown command: the nearest" "$(cat "$err")" "did you mean coffer version"
 refused "unknown option" 2 E6001 "unknown option --jsno" coffer version --jsno
 like "unknown option: the nearest" "$(cat "$err")" "did you mean --json"
+refused "a shorter name of an option" 2 E6001 "unknown option --js" coffer version --js
+like "a longer or shorter name: the one that begins alike" "$(cat "$err")" "did you mean --json"
+refused "a command without its group" 2 E6001 "unknown command doctor" coffer doctor
+like "a command without its group: the whole" "$(cat "$err")" "did you mean coffer provider doctor"
 refused "unknown letter" 2 E6001 "unknown option -Z" coffer version -Z
 refused "value missing" 2 E6001 "needs a value" coffer version --color
 refused "value too many" 2 E6001 "takes no value" coffer version --json=1
