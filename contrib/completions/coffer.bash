@@ -23,6 +23,10 @@ _coffer ()
     --workspace|-w|--volume|-v|--workdir|--dir) COMPREPLY=($(compgen -d -- "$cur")); return ;;
     --color) COMPREPLY=($(compgen -W 'auto always never' -- "$cur")); return ;;
     --net) COMPREPLY=($(compgen -W 'none host allow' -- "$cur")); return ;;
+    --profile) COMPREPLY=($(compgen -W "$(coffer profile list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
+    --template) COMPREPLY=($(compgen -W "$(coffer template list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
+    --provider) COMPREPLY=($(compgen -W "$(coffer provider list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
+    --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--output|--dir) return ;;
   esac
   if [[ $cur != -* ]]; then
     case $path in
@@ -31,7 +35,27 @@ _coffer ()
       template) COMPREPLY=($(compgen -W 'add list remove' -- "$cur")); return ;;
       profile) COMPREPLY=($(compgen -W 'list show' -- "$cur")); return ;;
       provider) COMPREPLY=($(compgen -W 'list info doctor verify' -- "$cur")); return ;;
-      'sandbox connect'|'sandbox info'|'sandbox exec'|'sandbox shell'|'sandbox upload'|'sandbox download'|'sandbox ls'|'sandbox extend'|'sandbox kill')
+      'profile show')
+        if ((count == 0)); then
+          COMPREPLY=($(compgen -W "$(coffer profile list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur"))
+          return
+        fi ;;
+      'template remove')
+        if ((count == 0)); then
+          COMPREPLY=($(compgen -W "$(coffer template list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur"))
+          return
+        fi ;;
+      'provider info'|'provider doctor'|'provider verify')
+        if ((count == 0)); then
+          COMPREPLY=($(compgen -W "$(coffer provider list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur"))
+          return
+        fi ;;
+      'explain')
+        if ((count == 0)); then
+          COMPREPLY=($(compgen -W "$(coffer explain 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur"))
+          return
+        fi ;;
+      'sandbox connect'|'sandbox info'|'sandbox extend'|'sandbox kill'|'sandbox exec'|'sandbox attach'|'sandbox shell'|'sandbox upload'|'sandbox download'|'sandbox ls'|'sandbox pause'|'sandbox resume'|'sandbox metrics'|'sandbox ps'|'sandbox signal'|'sandbox port')
         if ((count == 0)); then
           COMPREPLY=($(compgen -W "$(coffer sandbox list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur"))
           return

@@ -15,9 +15,13 @@ import sys
 FILES = {"FILE", "LOCAL|-", "MANIFEST"}
 FOLDERS = {"DIR", "DIR[:rw]", "SRC:DST[:ro]"}
 WORDS = {"WHEN": "auto always never", "MODE": "none host allow"}
-# Commands that take the id of a sandbox first.
-ID_COMMANDS = ("connect", "info", "exec", "shell", "upload", "download", "ls",
-               "extend", "kill")
+# Options and commands whose value is the first column of a list of ours.
+LISTED = (("--profile", ("profile show",), "profile list"),
+          ("--template", ("template remove",), "template list"),
+          ("--provider", ("provider info", "provider doctor",
+                          "provider verify"), "provider list"),
+          ("", ("explain",), "explain"),
+          ("", (), "sandbox list"))
 
 
 def flags(options):
@@ -55,6 +59,10 @@ def valued(table):
     return by_argument(table, every - {None})
 
 
+def first_column(listing):
+    return "$(coffer %s 2>/dev/null | awk 'NR > 1 { print $1 }')" % listing
+
+
 def bash(table):
     commands = table["commands"]
     common = " ".join(flags(table["options"]))
@@ -83,18 +91,27 @@ def bash(table):
     for kind, words in WORDS.items():
         out.append("    %s) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;"
                    % ("|".join(by_argument(table, {kind})), words))
-    out += ["  esac",
+    for option, _, listing in LISTED:
+        if option:
+            out.append("    %s) COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")); return ;;"
+                       % (option, first_column(listing)))
+    out += ["    %s) return ;;" % "|".join(valued(table)),
+            "  esac",
             "  if [[ $cur != -* ]]; then",
             "    case $path in",
             "      '') COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;" % " ".join(first_words(commands))]
     for group, words in groups(commands).items():
         out.append("      %s) COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;" % (group, " ".join(words)))
-    out += ["      %s)" % "|".join("'sandbox %s'" % w for w in ID_COMMANDS),
-            "        if ((count == 0)); then",
-            "          COMPREPLY=($(compgen -W \"$(coffer sandbox list 2>/dev/null | awk 'NR > 1 { print $1 }')\" -- \"$cur\"))",
-            "          return",
-            "        fi ;;",
-            "      run) COMPREPLY=($(compgen -c -- \"$cur\")); return ;;",
+    for _, takers, listing in LISTED:
+        takers = takers or [c["words"] for c in commands
+                            if c["words"].startswith("sandbox ")
+                            and c["arguments"].startswith("ID")]
+        out += ["      %s)" % "|".join("'%s'" % words for words in takers),
+                "        if ((count == 0)); then",
+                "          COMPREPLY=($(compgen -W \"%s\" -- \"$cur\"))" % first_column(listing),
+                "          return",
+                "        fi ;;"]
+    out += ["      run) COMPREPLY=($(compgen -c -- \"$cur\")); return ;;",
             "    esac",
             "    COMPREPLY=($(compgen -f -- \"$cur\"))",
             "    return",

@@ -89,6 +89,11 @@ if command -v bash >/dev/null 2>&1; then
   is "after one that takes a value" "$(complete coffer sandbox --provider list create --tt)" --ttl
   is "and not one of another command" "$(complete coffer run --tt)" --tty
   is "a word of a closed list" "$(complete coffer --color al)" always
+  is "a profile" "$(complete coffer run --profile offl)" offline-readonly
+  is "a provider" "$(complete coffer provider doctor lin)" linux
+  is "a code" "$(complete coffer explain E600)" "$(coffer explain \
+    | grep -o '^E600[0-9]' | tr '\n' ' ' | sed 's/ $//')"
+  is "and no program where a value is due" "$(complete coffer run --mem l)" ""
 else
   skip "bash completes" bash
 fi
