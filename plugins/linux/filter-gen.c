@@ -106,22 +106,10 @@ struct row {
 };
 
 static struct row rows[] = {
-#define A 'A'
-#define C 'C'
-#define E 'E'
-#define F 'F'
-#define K 'K'
-#define N 'N'
 #define X(call, general, strict, number)                                      \
-  { #call, { general, strict }, number, -1 },
+  { #call, { FILTER_##general, FILTER_##strict }, number, -1 },
   FILTER_CALLS (X)
 #undef X
-#undef A
-#undef C
-#undef E
-#undef F
-#undef K
-#undef N
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])

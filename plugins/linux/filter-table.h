@@ -24,6 +24,14 @@
 #ifndef LINUX_FILTER_TABLE_H
 #define LINUX_FILTER_TABLE_H
 
+/* The letters as characters: a row is { FILTER_##general, FILTER_##strict }. */
+#define FILTER_A 'A'
+#define FILTER_C 'C'
+#define FILTER_E 'E'
+#define FILTER_F 'F'
+#define FILTER_K 'K'
+#define FILTER_N 'N'
+
 /* clang-format off */
 #define FILTER_CALLS(X) \
   X (_sysctl, E, E, -1)                                                     \

@@ -22,22 +22,10 @@ static const struct row {
   char action[2];
   int number;
 } rows[] = {
-#define A 'A'
-#define C 'C'
-#define E 'E'
-#define F 'F'
-#define N 'N'
-#define K 'K'
 #define X(name, general, strict, number) \
-  { #name, { general, strict }, number },
+  { #name, { FILTER_##general, FILTER_##strict }, number },
   FILTER_CALLS (X)
 #undef X
-#undef A
-#undef C
-#undef E
-#undef F
-#undef N
-#undef K
 };
 
 static int
