@@ -82,7 +82,7 @@ open_local (const char *path, int *out, uint32_t *mode, struct error **err)
 
   if (!strcmp (path, "-")) {
     *mode = 0644;
-    *out = dup (STDIN_FILENO);
+    *out = fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
     return *out < 0 ? error_set (err, E_IO, errno, "standard input") : 0;
   }
   /* A fifo that nobody writes to yet is waited for with the rest. */

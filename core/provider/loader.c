@@ -77,7 +77,7 @@ addresses_in_file (const void *const *addresses, int n, int fd, int maps_fd)
   if (fstat (fd, &st) < 0)
     return 0;
   maps_fd = maps_fd < 0 ? open ("/proc/self/maps", O_RDONLY | O_CLOEXEC)
-                        : dup (maps_fd);
+                        : fcntl (maps_fd, F_DUPFD_CLOEXEC, 0);
   if (maps_fd < 0 || lseek (maps_fd, 0, SEEK_SET) < 0
       || !(maps = fdopen (maps_fd, "r"))) {
     if (maps_fd >= 0)

@@ -526,18 +526,6 @@ digest_find (int store, const char *name, char **digest, struct error **err)
 }
 
 int
-template_digest (const struct place *place, const char *name, char **digest,
-                 struct error **err)
-{
-  struct error *error = NULL;
-  coffer_autoclose int store = store_look (place, &error);
-
-  if (error)
-    return error_move (err, error);
-  return digest_find (store, name, digest, err);
-}
-
-int
 template_open (const struct place *place, const char *name,
                struct template_use *out, struct error **err)
 {

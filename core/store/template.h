@@ -35,9 +35,6 @@ int template_open (const struct place *place, const char *name,
                    struct template_use *out, struct error **err);
 void template_use_fini (struct template_use *use);
 
-/* The digest of a name: E_NOT_FOUND.  The caller frees. */
-int template_digest (const struct place *place, const char *name,
-                     char **digest, struct error **err);
 /* Takes the name away, and the tree when no other name has it.  `in_use` is
  * asked while nobody can begin to use the tree: whose it is, or NULL; the
  * answer is freed.  E_BUSY. */

@@ -83,7 +83,8 @@ group_number (const char *dir, const char *name)
     ? strtoull (text, NULL, 10) : 0;
 }
 
-uint64_t
+/* The number after a word at the start of a line. */
+static uint64_t
 group_keyed (const char *dir, const char *name, const char *key)
 {
   char text[4096], *line;

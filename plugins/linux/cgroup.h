@@ -40,8 +40,6 @@ int group_write_number (const char *dir, const char *name, uint64_t value);
 int group_read (const char *dir, const char *name, char *out, size_t size);
 /* 0 where there is none. */
 uint64_t group_number (const char *dir, const char *name);
-/* The number after a word at the start of a line. */
-uint64_t group_keyed (const char *dir, const char *name, const char *key);
 /* Whether a file says a number that is set and not above the limit; the kernel
  * rounds to pages. */
 int group_holds (const char *dir, const char *name, uint64_t limit);

@@ -95,7 +95,7 @@ filter_enter (int writes, struct report *report)
     S (rt_sigreturn), S (exit), S (exit_group), S (clock_gettime),
     S (gettimeofday), S (time), S (getrandom), S (getpid), S (gettid),
     S (getuid), S (geteuid), S (getgid), S (getegid), S (restart_syscall),
-    S (sched_yield), S (tgkill), S (dup), S (poll), S (ppoll)
+    S (sched_yield), S (tgkill), S (poll), S (ppoll)
   };
   static const int writing[] = {
     S (pwrite64), S (mkdirat), S (symlinkat), S (linkat), S (unlinkat),

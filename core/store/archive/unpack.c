@@ -127,7 +127,7 @@ static int
 parent_open (struct unpacker *unpacker, const struct item *item,
              const char *path, int make, const char **name)
 {
-  coffer_autoclose int dir = dup (ARCHIVE_FOLDER_FD);
+  coffer_autoclose int dir = fcntl (ARCHIVE_FOLDER_FD, F_DUPFD_CLOEXEC, 0);
   const char *at = path;
   char component[256];
   size_t n;
