@@ -258,6 +258,8 @@ a_request_of_two_meanings_is_refused (void **state)
     { "GET http://a.test/ HTTP/1.1 \r\n\r\n", 400 },
     { "GET http://a.test/ HTTP/2.0\r\n\r\n", 400 },
     { "GET http://a.test/\r\n\r\n", 400 },
+    { "POST http://a.test/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n",
+      400 },
     { "G\x01T http://a.test/ HTTP/1.1\r\n\r\n", 400 },
     { "\r\nGET http://a.test/ HTTP/1.1\r\n\r\n", 400 },
     { "CONNECT a.test HTTP/1.1\r\n\r\n", 400 },

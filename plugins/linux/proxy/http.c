@@ -261,8 +261,11 @@ field_check (const struct field *field, struct http_head *head,
   return 0;
 }
 
+/* Behind its line.  A reader of HTTP/1.0 knows no chunks: to it the body would
+ * be another request. */
 static int
-fields_read (const char *at, const char *end, struct http_head *head)
+fields_read (const char *at, const char *end, int knows_chunks,
+             struct http_head *head)
 {
   struct seen seen = { 0, 0, 0 };
   struct field field;
@@ -279,6 +282,8 @@ fields_read (const char *at, const char *end, struct http_head *head)
   }
   if (seen.length && seen.encoding)
     return refuse (head, 400, "a body has one length, not two");
+  if (seen.encoding && !knows_chunks)
+    return refuse (head, 400, "HTTP/1.0 has no transfer encodings");
   if (head->is_connect && (head->body.left > 0 || seen.encoding))
     return refuse (head, 400, "CONNECT has no body");
   head->body.done = !head->body.chunked && head->body.left == 0;
@@ -304,7 +309,8 @@ http_read (const char *bytes, size_t size, struct http_head *head)
   if (request_line_read (line_next (&at, bytes + found), &parts) == -1)
     return refuse (head, 400, "the request line is malformed");
   if (target_read (&parts, head) == -1
-      || fields_read (at, bytes + found, head) == -1)
+      || fields_read (at, bytes + found, line_is (parts.version, "HTTP/1.1"),
+                      head) == -1)
     return -1;
   return 1;
 }
