@@ -384,8 +384,13 @@ denial_emit (struct coffer_call *call, const char *host, uint16_t port,
              const char *why, uint32_t count)
 {
   coffer_autobuffer struct coffer_buffer text = { 0 };
+  const size_t size = strnlen (host, DENIAL_HOST_MAX);
+  const int v6 = memchr (host, ':', size) != NULL;
 
-  coffer_buffer_add_escaped (&text, host, strnlen (host, DENIAL_HOST_MAX));
+  /* As --allow takes it: ::1:80 would be another address. */
+  coffer_buffer_add_string (&text, v6 ? "[" : "");
+  coffer_buffer_add_escaped (&text, host, size);
+  coffer_buffer_add_string (&text, v6 ? "]" : "");
   if (port != 0)
     coffer_buffer_printf (&text, ":%u", port);
   coffer_buffer_printf (&text, " (%s", why);

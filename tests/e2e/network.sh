@@ -196,6 +196,8 @@ forget
 run coffer run --json $www -- sh -c 'curl -sS http://other.example.test/; curl -sS http://other.example.test/; curl -sS http://www.example.test/'
 is "denials are facts" "$(json "$out" '[(f["name"], f["state"], f["value"]) for f in d["exit"]["facts"]]')" \
   "[('network.denied', 'off', 'other.example.test:80 (not in the list, 2 times)')]"
+is "an address is told from its port" "$(coffer run --json $www -- curl -sS "http://[2001:db8::1]:81/" | python3 -c 'import json,sys; print([f["value"] for f in json.load(sys.stdin)["exit"]["facts"]])')" \
+  "['[2001:db8::1]:81 (not in the list)']"
 is "the network and its proxy are facts" "$(json "$out" '[(f["name"], f["value"]) for f in d["applied"]["facts"] if f["name"] == "network"]')" \
   "[('network', 'a list of 1, through 127.0.0.1:3128')]"
 like "with what confines it" "$(json "$out" '[f["value"] for f in d["applied"]["facts"] if f["name"] == "proxy"]')" \
