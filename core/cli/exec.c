@@ -98,8 +98,10 @@ end_hint (const struct run *run, int status)
 {
   const struct exec_result *result = &run->result;
   const char *const *argv = run->command->argv;
+  const int absent = !result->failure || result->failure_errno == ENOENT
+                     || result->failure_errno == ENOTDIR;
   auto_free char *outside = NULL;
-  char *hint;
+  char *hint = NULL;
 
   if (status == 0 || result->timed_out || run->command->attach)
     return NULL;
@@ -110,11 +112,15 @@ end_hint (const struct run *run, int status)
   if (outside)
     return text_printf ("%s is here at %s, but there is no %s on PATH inside; "
                         "-v shows a folder inside", argv[0], outside, argv[0]);
-  hint = hint_argument (argv, run->command->shown);
+  if (absent)
+    hint = hint_argument (argv, run->command->shown);
   if (!hint && result->failure && !run->command->workdir)
     hint = hint_start (argv[0], result->failure_errno);
   if (!hint && result->failure)
-    hint = strdup (error_lookup (E_EXEC_START)->todo);
+    hint = strdup (result->failure_errno == EAGAIN
+                     ? "as many processes as the sandbox may have are there; "
+                       "--pids gives more, and so does ending some"
+                     : error_lookup (E_EXEC_START)->todo);
   return hint;
 }
 

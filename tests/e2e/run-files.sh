@@ -60,6 +60,14 @@ for folder in /etc /tmp; do
 done
 run coffer run -- ./script.py
 like "a program by path too" "$status $(cat "$err")" 'script.py exists here but not inside'
+# Without a control group the one process is its init.
+run coffer run --pids 1 -- cat script.py
+case $(cat "$err") in
+  *E3001*) want="125 0 1" ;;
+  *) want="1 1 0" ;;
+esac
+is "but none where no process could be made" \
+  "$status $(grep -c 'exists here' "$err") $(grep -c 'hint: .*--pids gives more' "$err")" "$want"
 
 refused () { # what pattern ARGS
   what=$1 pattern=$2; shift 2
