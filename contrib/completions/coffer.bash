@@ -9,7 +9,10 @@ _coffer ()
     word=${COMP_WORDS[i]}
     if [[ $skip ]]; then skip=; continue; fi
     case $word in
-      --) COMPREPLY=($(compgen -f -c -- "$cur")); return ;;
+      --)
+        if ((COMP_CWORD == i + 1)); then COMPREPLY=($(compgen -f -c -- "$cur"))
+        else COMPREPLY=($(compgen -f -- "$cur")); fi
+        return ;;
       --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--output|--dir) skip=1 ;;
       -*) ;;
       *) case $path in

@@ -93,6 +93,8 @@ if command -v bash >/dev/null 2>&1; then
   is "a provider" "$(complete coffer provider doctor lin)" linux
   is "a code" "$(complete coffer explain E600)" "$(coffer explain \
     | grep -o '^E600[0-9]' | tr '\n' ' ' | sed 's/ $//')"
+  is "files alone to a command inside" "$(cd "$COFFER_SOURCE" \
+    && complete coffer run -- true READ)" README.md
   is "and no program where a value is due" "$(complete coffer run --mem l)" ""
 else
   skip "bash completes" bash
