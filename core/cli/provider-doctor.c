@@ -96,30 +96,52 @@ start (struct cli *cli, const struct registry_entry *entry, json_t *checks,
     add_probe (checks, *facts);
 }
 
+/* What helps is under the table, since a terminal cuts a table's end. */
+static void
+print_remedies (const json_t *facts)
+{
+  const json_t *fact, *remedy;
+  int said = 0;
+  size_t i;
+
+  json_array_foreach (facts, i, fact) {
+    auto_free char *name = NULL, *text = NULL;
+
+    remedy = json_object_get (fact, "remedy");
+    if (!json_string_length (remedy))
+      continue;
+    name = output_shown (json_object_get (fact, "name"));
+    text = output_shown (remedy);
+    printf ("%s  %s: %s\n", said++ ? "" : "\nwhat helps:\n",
+            name ? name : "", text ? text : "");
+  }
+}
+
 static int
 print_facts (const struct cli *cli, const json_t *facts, struct error **err)
 {
-  static const char *const heads[] = { "FACT", "STATE", "VALUE", "READ FROM",
-                                       "REMEDY" };
-  static const char *const keys[] = { "name", "state", "value", "how",
-                                      "remedy" };
-  auto_output_table struct output_table *table = output_table_new (5, heads);
+  static const char *const heads[] = { "FACT", "STATE", "VALUE", "READ FROM" };
+  static const char *const keys[] = { "name", "state", "value", "how" };
+  auto_output_table struct output_table *table = output_table_new (4, heads);
   json_t *fact;
   size_t i, k;
 
   if (json_array_size (facts) == 0)
     return 0;
   json_array_foreach (facts, i, fact) {
-    char *cells[5];
+    char *cells[4];
 
-    for (k = 0; k < 5; k++)
+    for (k = 0; k < 4; k++)
       cells[k] = output_shown (json_object_get (fact, keys[k]));
     output_table_row (table, (const char *const *) cells);
-    for (k = 0; k < 5; k++)
+    for (k = 0; k < 4; k++)
       free (cells[k]);
   }
   printf ("\n");
-  return output_table_print (table, cli, err);
+  if (output_table_print (table, cli, err) < 0)
+    return -1;
+  print_remedies (facts);
+  return 0;
 }
 
 static int

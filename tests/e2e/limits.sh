@@ -149,7 +149,7 @@ COFFER_SCOPE=1 run private sh "$T/readonly" "$COFFER_BUILD/coffer" run --profile
 is "and refused where a group is required" "$status $(cat "$out")" "125 "
 like "with the reason" "$(cat "$err")" '^coffer: E2005: .*read-only here'
 run private sh "$T/readonly" "$COFFER_BUILD/coffer" provider doctor linux
-like "doctor says so" "$(cat "$out")" '^cgroup +absent .*read-only here'
+like "doctor says so" "$(cat "$out")" '^  cgroup: .*read-only here'
 
 # The fake is where systemd-run is, and root's; the user's manager is a file.
 command -v setpriv >/dev/null 2>&1 || { skip "a scope" setpriv; finish; }

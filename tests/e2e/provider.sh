@@ -243,6 +243,9 @@ for command in info doctor verify; do
   is "$command: an unknown provider" "$status" 4
   like "$command: the nearest is named" "$(cat "$err")" 'E8001: .*|did you mean linux'
 done
+run coffer provider doctor host
+like "doctor: what helps has a line of its own" "$(cat "$out")" \
+  '^  isolation: use the linux provider for code that is not trusted$'
 run coffer provider doctor host --json
 is "doctor: the steps, in order" "$(json "$out" '[c["check"] for c in d["checks"]]')" \
   "['installed', 'integrity', 'contract', 'config', 'permissions', 'handshake', 'probe']"
