@@ -13,6 +13,11 @@
 pid_t clone_waited (int (*function) (void *), void *data, int flags,
                     int *pidfd);
 
+/* In such a child, by system calls only: gives up what goes before others at
+ * the processor, the disk and the end of memory; what goes behind them stays.
+ * -1 with errno. */
+int precedence_drop (void);
+
 /* ---- clone3 ------------------------------------------------------------- */
 
 /* It can begin the child in a control group; the C library has no function for

@@ -150,6 +150,8 @@ proxy_main (void *data)
                   proxy->init, proxy->denials };
   int program, i;
 
+  if (precedence_drop () == -1)
+    return proxy_failed (proxy, "precedence");
   /* Out of the way of the numbers that they are going to have. */
   for (i = 0; i < 6; i++) {
     from[i] = (int) syscall (SYS_fcntl, from[i], F_DUPFD_CLOEXEC, 16);

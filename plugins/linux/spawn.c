@@ -141,6 +141,8 @@ child_main (void *data)
   static const char *const envp[] = { NULL };
   struct child *child = data;
 
+  if (precedence_drop () == -1)
+    return child_failed (child, "precedence");
   if (LAYER_ON (USER) && child_capabilities (child) != 0)
     return 127;
   if (child_files_own (child) == -1)

@@ -43,6 +43,24 @@ run coffer run --json --disk 1M -- sh -c 'head -c 3M /dev/zero >/tmp/x'
 is "disk: ENOSPC inside, named outside" \
   "$(json "$out" "d['exit']['limits_hit']")$(grep -c 'No space left' "$out")" "['disk']1"
 
+# ---- whose turn it is, and whose end ----------------------------------------
+
+# What may take precedence of others, as far as this user may, and from there.
+cat >"$T/first" <<'EOF'
+nice=$(awk '{ print $19 }' /proc/$$/stat)
+echo "$((nice < 0 ? 0 : nice)) 0 0 0"
+exec "$COFFER_BUILD/coffer" run -- sh -c \
+  'echo $(awk "{ print \$19, \$40, \$41 }" /proc/self/stat) $(cat /proc/self/oom_score_adj)'
+EOF
+cat >"$T/precede" <<'EOF'
+renice -n -5 -p $$ >&2
+{ echo -100 >/proc/self/oom_score_adj; } 2>/dev/null
+chrt -f 5 true && exec chrt -f 5 sh "$@"
+exec sh "$@"
+EOF
+COFFER_BUILD=$COFFER_BUILD run nice -n 3 sh "$T/precede" "$T/first"
+is "a sandbox takes no precedence with it" "$(sed -n 2p "$out")" "$(sed -n 1p "$out")"
+
 # ---- out of range ----------------------------------------------------------
 
 for pair in '--mem 2M' '--mem 9E' '--disk 1K' '--pids 0' '--pids 4194305' \
