@@ -393,6 +393,7 @@ profile_timeout (const char *spec, uint64_t asked_ms, int unwatched,
 {
   auto_json json_t *object = NULL;
   uint64_t said = 0, most = 0;
+  int locked;
 
   *out = asked_ms;
   /* Most have none, and this is on the way of every command. */
@@ -402,13 +403,13 @@ profile_timeout (const char *spec, uint64_t asked_ms, int unwatched,
     return -1;
   json_get_u64 (json_object_get (object, "timeout_ms"), &said);
   json_get_u64 (json_object_get (object, "timeout_max_ms"), &most);
-  if (asked_ms && asked_ms != said
-      && json_object_get (object, "timeout_locked"))
+  locked = json_object_get (object, "timeout_locked") != NULL;
+  if (asked_ms && asked_ms != said && locked)
     return fail_later ("timeout", object, err);
   if (asked_ms)
     *out = clamp_later (PROFILE_TIMEOUT, object, asked_ms, most);
   else
-    *out = unwatched ? most : said ? said : most;
+    *out = (unwatched && !locked) || !said ? most : said;
   return 0;
 }
 

@@ -27,7 +27,8 @@ void profiled_fini (struct profiled *profiled);
 
 /* The timeout of a command in a sandbox with this spec (of its record): what
  * was asked for (0: nothing), or what its profile says.  `unwatched`: a
- * terminal or the background, which have no default but the maximum. */
+ * terminal or the background, which have no default but the maximum and what
+ * is locked. */
 int profile_timeout (const char *spec, uint64_t asked_ms, int unwatched,
                      uint64_t *out, struct error **err);
 

@@ -77,6 +77,9 @@ run coffer sandbox exec "$id" -- sleep 20
 is "in a sandbox that lives on as well" "$status" 124
 run coffer sandbox exec "$id" --timeout 3s -- true
 like "and locked there" "$status $(cat "$err")" "^125 .*E2012: timeout"
+run coffer sandbox exec -d "$id" -- sleep 20
+run coffer sandbox attach "$id" "$(cat "$out")"
+is "and not left behind by going into the background" "$status" 124
 run coffer sandbox kill "$id"
 
 printf 'default_profile: tight\n' >"$COFFER_HOME/config/coffer.yaml"

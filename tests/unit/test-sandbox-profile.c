@@ -227,7 +227,7 @@ test_the_timeout_of_a_command_is_the_profiles_unless_it_says (void **state)
     { spec, 0, 0, 30000 }, { spec, 0, 1, 60000 }, { spec, 45000, 0, 45000 },
     { spec, 61000, 0, 60000 }, { spec, 61000, 1, 60000 },
     { locked, 0, 0, 30000 }, { locked, 30000, 0, 30000 },
-    { locked, 1, 0, UINT64_MAX },
+    { locked, 1, 0, UINT64_MAX }, { locked, 0, 1, 30000 },
   };
   size_t i;
 
