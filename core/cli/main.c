@@ -105,7 +105,9 @@ main (int argc, char **argv)
   }
   survive_writes ();
   status = run_command (&cli, argc, argv, &err);
-  if (status < 0) {
+  if (status < 0 && output_unwanted (err)) {
+    status = 128 + SIGPIPE;
+  } else if (status < 0) {
     scope_run_again (&cli, argv, err);
     output_error (&cli, err);
     status = cli_failure_status (&cli, err);

@@ -235,7 +235,9 @@ add_given (struct parser *parser, const struct cli_option *option,
 static int
 take_value (struct parser *parser, const char *shown, const char **value)
 {
-  if (parser->next >= parser->argc)
+  /* A value "--" is written --option=-- by whoever means it. */
+  if (parser->next >= parser->argc
+      || !strcmp (parser->argv[parser->next], "--"))
     return error_set (parser->err, E_USAGE, 0, "%s needs a value", shown);
   *value = parser->argv[parser->next++];
   return 0;

@@ -80,6 +80,15 @@ write_patiently (const char *bytes, size_t size)
   return 0;
 }
 
+/* Does nobody read what we print, and will nobody ever? */
+static int
+reader_gone (void)
+{
+  struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+  return poll (&out, 1, 0) == 1 && out.revents & (POLLERR | POLLHUP);
+}
+
 int
 output_json (json_t *take_value, struct error **err)
 {
@@ -102,9 +111,18 @@ output_json (json_t *take_value, struct error **err)
 int
 output_finish (struct error **err)
 {
-  if (fflush (stdout) != 0 || ferror (stdout))
-    return error_set (err, E_IO, errno, "writing to standard output");
-  return 0;
+  if (fflush (stdout) == 0 && !ferror (stdout))
+    return 0;
+  /* What failed may have been an earlier write, whose errno is gone. */
+  return error_set (err, E_IO, reader_gone () ? EPIPE : errno,
+                    "writing to standard output");
+}
+
+int
+output_unwanted (const struct error *err)
+{
+  return err && err->number == E_IO && err->sys_errno == EPIPE
+         && reader_gone ();
 }
 
 /* ---- text --------------------------------------------------------------- */

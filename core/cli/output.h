@@ -59,6 +59,9 @@ void output_error (const struct cli *cli, const struct error *err);
 void output_note (const char *fmt, ...) __attribute__ ((format (printf, 1, 2)));
 /* Flushes stdout: a full disk is an error, not silence. */
 int output_finish (struct error **err);
+/* Is this error that whoever read stdout has enough, as head does?  That is no
+ * fault, and nothing to talk about. */
+int output_unwanted (const struct error *err);
 
 /* ---- progress ----------------------------------------------------------- */
 

@@ -19,6 +19,7 @@ SCENARIOS += \
   %D%/json.sh \
   %D%/limits.sh \
   %D%/manual.sh \
+  %D%/newcomer.sh \
   %D%/network.sh \
   %D%/life.sh \
   %D%/ports.sh \
