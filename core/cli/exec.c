@@ -51,8 +51,13 @@ ask_terminal (struct run *run, struct error **err)
                       "a terminal and --background do not go together");
   if (!isatty (STDIN_FILENO)) {
     error_set (err, E_USAGE, 0,
-               "--tty needs a terminal on standard input, and there is none");
-    error_hint (err, "leave --tty out; -i gives standard input as it is");
+               "%s needs a terminal on standard input, and there is none",
+               run->command->terminal ? "a shell" : "--tty");
+    if (run->command->terminal)
+      error_hint (err, "coffer sandbox exec %s -c STRING needs none",
+                  run->cli->args[0]);
+    else
+      error_hint (err, "leave --tty out; -i gives standard input as it is");
     return -1;
   }
   run->streams.tty = 1;

@@ -70,21 +70,43 @@ is_image (const char *path, const struct stat *st)
          && magic[1] == 0xef;
 }
 
+/* DIR:wr is no file, but nearly DIR:rw. */
+static void
+hint_suffix (const char *shown, struct error **err)
+{
+  static const char *const ends[] = { ":rw", ":ro", NULL };
+  const char *colon = strrchr (shown, ':'), *nearest;
+
+  if (!colon || strlen (colon) > 4)
+    return;
+  nearest = !strcmp (colon, ":wr") || !strcmp (colon, ":w")
+              || !strcmp (colon, ":RW") ? ends[0]
+            : text_nearest (colon, ends);
+  if (nearest)
+    error_hint (err, "did you mean %.*s%s?", (int) (colon - shown), shown,
+                nearest);
+}
+
 static int
-check_source (const char *shown, const struct sandbox_mount *mount,
-              int folder_only, struct error **err)
+check_source (const char *option, const char *shown,
+              const struct sandbox_mount *mount, int folder_only,
+              struct error **err)
 {
   struct stat st;
 
-  if (stat (mount->source, &st) < 0)
-    return error_set (err, E_INVALID, errno, "%s", shown);
+  if (stat (mount->source, &st) < 0) {
+    error_set (err, E_INVALID, errno, "%s%s", option, shown);
+    hint_suffix (shown, err);
+    return -1;
+  }
   if (folder_only && !S_ISDIR (st.st_mode)
       && !is_image (mount->source, &st))
     return error_set (err, E_INVALID, 0,
                       "%s is not a folder, nor an ext4 image of one", shown);
   if (!S_ISDIR (st.st_mode) && !S_ISREG (st.st_mode))
     return error_set (err, E_INVALID, 0,
-                      "%s is neither a folder nor a regular file", shown);
+                      "%s%s is neither a folder nor a regular file", option,
+                      shown);
   return 0;
 }
 
@@ -122,7 +144,8 @@ mount_parse (const char *word, const char *fallback, int writable,
     mount_fini (&mount);
     return error_set (err, E_IO, errno, "%s", copy);
   }
-  if (check_source (copy, &mount, fallback != NULL, err) < 0) {
+  if (check_source (fallback ? "" : "--volume ", copy, &mount,
+                    fallback != NULL, err) < 0) {
     mount_fini (&mount);
     return -1;
   }

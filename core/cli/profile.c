@@ -61,6 +61,14 @@ value_text (const struct profile *profile, enum profile_field field)
   return joined;
 }
 
+/* What is no number has no maximum: `locked` says whether it may change. */
+static int
+is_number (enum profile_field field)
+{
+  return profile_fields[field].kind != KIND_WORD
+         && profile_fields[field].kind != KIND_WORDS;
+}
+
 static int
 print_profile (const struct cli *cli, const struct profile *profile,
                struct error **err)
@@ -80,7 +88,7 @@ print_profile (const struct cli *cli, const struct profile *profile,
     auto_free char *most = profile->most[i]
       ? profile_format (i, profile->most[i]) : NULL;
     const char *cells[] = { profile_fields[i].key, value ? value : "-",
-                            most ? most : "-",
+                            most ? most : is_number (i) ? "any" : "-",
                             profile_is_locked (profile, i) ? "yes" : "" };
 
     if (value || most)

@@ -447,16 +447,26 @@ sandbox_create (struct host *host, const struct sandbox_request *request,
   auto_info_sink struct info_sink sink;
   auto_sandbox_record struct sandbox_record *copy = NULL;
 
+  int64_t began = coffer_now_ns ();
+
   info_sink_init (&sink);
   sink.no_facts = request->no_facts;
   if (creation_prepare (&creation, call, err) < 0)
     return -1;
+  log_event (LOG_LEVEL_INFO, "sandbox", "%s: what is asked passed the checks "
+             "of profile %s and of what %s claims; %zu defaults left out",
+             creation.record->id,
+             creation.request->profile ? creation.request->profile : "none",
+             creation.record->provider, creation.not_applied.count);
   if (ask_provider (&creation, call, &sink, err) < 0
       || record_running (&creation, &sink, err) < 0) {
     creation_undo (&creation);
     hint_quota (&creation, err);
     return -1;
   }
+  log_event (LOG_LEVEL_INFO, "sandbox", "%s: made by %s in %.1f ms",
+             creation.record->id, creation.record->provider,
+             (double) (coffer_now_ns () - began) / 1e6);
   copy = sandbox_record_copy (creation.record);
   if (!copy) {
     creation_undo (&creation);

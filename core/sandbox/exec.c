@@ -323,6 +323,23 @@ check_output (const struct exec_run *run, struct error **err)
   return 0;
 }
 
+/* In a sandbox that lives on, what the command started may live on too. */
+static int
+interrupted (const struct exec_run *run, struct error **err)
+{
+  if (run->record->owner_pid != 0) {
+    error_set (err, E_EXEC_CANCELLED, 0,
+               "interrupted; it and all that it started were ended");
+    error_hint (err, "what it wrote into folders that were shown stays");
+    return -1;
+  }
+  error_set (err, E_EXEC_CANCELLED, 0, "interrupted; %s was ended",
+             run->result->exec);
+  error_hint (err, "coffer sandbox ps %s lists what runs on",
+              run->record->id);
+  return -1;
+}
+
 static int
 outcome (struct exec_run *run, struct error *take_error, struct error **err)
 {
@@ -332,8 +349,7 @@ outcome (struct exec_run *run, struct error *take_error, struct error **err)
   result->out_bytes = run->relays[EXEC_OUT].moved;
   result->err_bytes = run->relays[EXEC_ERR].moved;
   if (run->cancelled)
-    return error_set (err, E_EXEC_CANCELLED, 0,
-                      "the command was ended before it was through");
+    return interrupted (run, err);
   if (run->overdue) {
     result->timed_out = 1;
     return 0;
@@ -480,6 +496,7 @@ sandbox_exec (struct host *host, const char *id,
     .cancel_fd = cancel_fd, .ours = { -1, -1, -1 }, .theirs = { -1, -1, -1 },
     .relays = { { .from = -1 }, { .from = -1 }, { .from = -1 } }
   };
+  int64_t began;
 
   memset (result, 0, sizeof *result);
   result->code = -1;
@@ -495,7 +512,16 @@ sandbox_exec (struct host *host, const char *id,
   if (check_claims (&run, err) < 0 || streams_prepare (&run, err) < 0
       || start (&run, err) < 0)
     return -1;
+  /* Of what is run only the id: arguments hold secrets. */
+  log_event (LOG_LEVEL_INFO, "exec", "%s %s: started%s", id, result->exec,
+             request->background ? " in the background" : "");
+  began = coffer_now_ns ();
   if (request->background)
     return 0;
-  return wait_and_relay (&run, err);
+  if (wait_and_relay (&run, err) < 0)
+    return -1;
+  log_event (LOG_LEVEL_INFO, "exec", "%s %s: ended with status %d after "
+             "%.1f ms", id, result->exec, exec_exit_status (result),
+             (double) (coffer_now_ns () - began) / 1e6);
+  return 0;
 }

@@ -91,12 +91,16 @@ opened_add_locked (struct host *host, const char *id, struct opened **out,
 {
   auto_registry struct registry *registry = NULL;
   const struct registry_entry *entry;
+  const char *why = "as it was asked for by name, or its sandbox was";
   struct opened *opened;
 
   if (registry_load_one (host->place, id, &registry, err) < 0)
     return -1;
-  if (!id)
+  if (!id) {
     id = registry->default_provider;
+    why = strcmp (registry->default_source, "builtin") == 0
+            ? "the default" : "the default of coffer.yaml";
+  }
   if (!host->default_provider
       && !(host->default_provider = strdup (registry->default_provider)))
     return error_set (err, E_NO_MEMORY, 0, "the default provider");
@@ -109,6 +113,8 @@ opened_add_locked (struct host *host, const char *id, struct opened **out,
   opened->entry = entry;
   opened->next = host->opened;
   host->opened = opened;
+  log_event (LOG_LEVEL_INFO, "provider", "%s %s: chosen, %s", id,
+             entry->manifest ? entry->manifest->version : "", why);
   *out = opened;
   return 0;
 }
@@ -145,6 +151,24 @@ host_entry (struct host *host, const char *id, const struct opened **out,
 }
 
 static int
+open_logged (struct host *host, struct opened *opened,
+             enum provider_mode mode, struct error **err)
+{
+  int64_t began = coffer_now_ns ();
+
+  if (provider_open (opened->entry, host->place, mode, &opened->provider, err)
+      < 0)
+    return -1;
+  log_event (LOG_LEVEL_INFO, "provider",
+             "%s: its files are as they were sealed; opened in %s in %.1f ms",
+             opened->entry->id,
+             mode == PROVIDER_IN_PROCESS ? "this process"
+                                         : "a worker of its own",
+             (double) (coffer_now_ns () - began) / 1e6);
+  return 0;
+}
+
+static int
 provider_get_locked (struct host *host, const char *id, struct provider **out,
                      struct error **err)
 {
@@ -157,9 +181,7 @@ provider_get_locked (struct host *host, const char *id, struct provider **out,
       && opened->entry->trust == TRUST_PACKAGED
       && !opened->entry->held_in_worker)
     mode = PROVIDER_IN_PROCESS;
-  if (!opened->provider
-      && provider_open (opened->entry, host->place, mode, &opened->provider,
-                        err) < 0)
+  if (!opened->provider && open_logged (host, opened, mode, err) < 0)
     return -1;
   *out = opened->provider;
   return 0;
@@ -353,6 +375,8 @@ close_live (struct host *host)
                == 0) {
         if (live->noted >= 0)
           run_drop (host->place, live->record->id);
+        log_event (LOG_LEVEL_INFO, "sandbox", "%s: ended, with all that ran",
+                   live->record->id);
       } else
         log_event (LOG_LEVEL_WARNING, "sandbox", "%s: left to the next start:"
                    " %s", live->record->id, error_message (error));

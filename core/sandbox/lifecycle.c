@@ -144,6 +144,8 @@ kill_at (struct host *host, const char *provider_name, const char *id,
   if (host_provider (host, provider_name, &provider, err) < 0
       || provider_kill (provider, id, call, already_gone, err) < 0)
     return -1;
+  log_event (LOG_LEVEL_INFO, "sandbox", "%s: %s by %s", id,
+             *already_gone ? "not known" : "killed", provider_name);
   return host_forget (host, id, err);
 }
 

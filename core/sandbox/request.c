@@ -292,6 +292,9 @@ check_accept (const char *const *list, struct error **err)
     bad (err, "accept", "there is no capability \"%.64s\"", *list);
     if (nearest)
       error_hint (err, "did you mean %s?", nearest);
+    else
+      error_hint (err, "coffer provider info ID lists the capabilities of a "
+                  "provider, such as network.none or limit.memory");
     return -1;
   }
   return 0;
