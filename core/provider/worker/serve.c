@@ -398,11 +398,12 @@ run_job (struct job *job, struct channel_message *message)
   wait_ready (job->server);
   code = decode_and_invoke (job, message);
   job_unlink (job);
-  send_done (job, code);
+  /* Nothing of a call is open any more when the host hears that it is over. */
   close (job->call.cancel_fd);
+  channel_message_fini (message);
+  send_done (job, code);
   free (job->message);
   free (job->details);
-  channel_message_fini (message);
 }
 
 /* ---- reading -------------------------------------------------------------- */
@@ -496,8 +497,8 @@ handle (struct server *server, struct channel_message *message,
     };
     if (job->op && job->call.cancel_fd >= 0)
       return 1;
-    send_done (job, job->op ? COFFER_LIMIT : COFFER_UNSUPPORTED);
     coffer_fd_close (&job->call.cancel_fd);
+    send_done (job, job->op ? COFFER_LIMIT : COFFER_UNSUPPORTED);
   } else if (strcmp (kind, "cancel") == 0) {
     handle_cancel (server, message->json, id);
   } else if (strcmp (kind, "connected") == 0) {
