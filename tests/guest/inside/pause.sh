@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A sandbox that rests, by the freezer of control groups of version 2: it is the
 # kernel that stops it, and its time goes on all the same.
-# kernels: qemu
+# kernels: qemu long
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 . "${COFFER_SOURCE:?}/tests/guest/scope.sh"
 roles both
