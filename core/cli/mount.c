@@ -3,10 +3,12 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,7 +68,13 @@ is_image (const char *path, const struct stat *st)
   if (st->st_size == 0)
     return 1;
   fd = open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  return fd >= 0 && pread (fd, magic, 2, 1080) == 2 && magic[0] == 0x53
+  if (fd < 0)
+    return 0;
+  /* Who makes or shows one has it locked, and until it is made it looks like
+   * any other file. */
+  if (flock (fd, LOCK_SH | LOCK_NB) == -1 && errno == EWOULDBLOCK)
+    return 1;
+  return pread (fd, magic, 2, 1080) == 2 && magic[0] == 0x53
          && magic[1] == 0xef;
 }
 

@@ -77,6 +77,11 @@ refused () { # what pattern ARGS
 }
 refused "-w of nothing" "No such file" -w ./none
 refused "-w of a file" "is not a folder" -w "./$name"
+# An image that is being made has no mark yet; who makes it has it locked.
+echo begun >"$T/begun"
+run flock "$T/begun" "$COFFER_BUILD/coffer" run -w "$T/begun:rw" -- true
+like "-w of an image that is being made: it is in use" "$status $(head -1 "$err")" \
+  '^125 coffer: E5003: .*in use by another|^125 .*only root mounts'
 refused "-v without a target" "is not SRC:DST" -v /usr
 refused "-v with a relative target" "is not SRC:DST" -v /usr:data
 refused "-v of a device" "neither a folder nor" -v /dev/null:/x
