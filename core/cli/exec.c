@@ -248,17 +248,19 @@ report_json (struct run *run, int status, struct error **err)
                        json_string (run->command->sandbox));
   if (run->result.exec)
     json_object_set_new (report, "exec", json_string (run->result.exec));
-  if (run->command->background)
+  if (run->command->background && !run->result.failure)
     return output_json (report, err);
   json_object_set_new (report, "status", json_integer (status));
   json_object_set_new (report, "exit", exit_json (&run->result));
+  if (hint)
+    json_object_set_new (report, "hint", json_string (hint));
+  if (run->command->background)
+    return output_json (report, err);
   if (json_object_set_new (report, "stdout", capture_json (&run->out)) < 0
       || json_object_set_new (report, "stderr", capture_json (&run->err)) < 0) {
     json_decref (report);
     return error_set (err, E_NO_MEMORY, 0, "keeping the command's output");
   }
-  if (hint)
-    json_object_set_new (report, "hint", json_string (hint));
   return output_json (report, err);
 }
 
@@ -277,10 +279,11 @@ run_it (struct run *run, struct host *host, struct error **err)
         : sandbox_exec (host, run->command->sandbox, &run->request,
                         &run->streams, cancel, &run->result, err) < 0)
     return -1;
-  status = run->command->background ? 0 : exec_exit_status (&run->result);
+  status = run->command->background && !run->result.failure
+             ? 0 : exec_exit_status (&run->result);
   if (run->cli->json)
     return report_json (run, status, err) < 0 ? -1 : status;
-  if (run->command->background) {
+  if (run->command->background && !run->result.failure) {
     printf ("%s\n", run->result.exec ? run->result.exec : "-");
     return output_finish (err) < 0 ? -1 : 0;
   }
@@ -307,6 +310,8 @@ cli_exec_run (struct cli *cli, struct host *host,
   int status;
 
   status = prepare (&run, err) < 0 ? -1 : run_it (&run, host, err);
+  if (status < 0)
+    hint_user (command->user, err);
   exec_result_fini (&run.result);
   capture_fini (&run.out);
   capture_fini (&run.err);

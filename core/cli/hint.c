@@ -115,6 +115,15 @@ hint_program (const char *name)
   return NULL;
 }
 
+void
+hint_user (const char *user, struct error **err)
+{
+  if (user && *err && (*err)->number == E_CAPABILITY
+      && strstr (error_message (*err), ": user: "))
+    error_hint (err, "leave --user out: there is one user inside, who is none "
+                "of this machine's, and no root");
+}
+
 char *
 hint_start (const char *name, int failure)
 {

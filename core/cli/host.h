@@ -55,6 +55,9 @@ char *hint_argument (const char *const *argv,
 /* Where the program is on this machine's PATH, or NULL. */
 char *hint_program (const char *name);
 
+/* Of a user who is not inside. */
+void hint_user (const char *user, struct error **err);
+
 /* Of a program that could not be started with that errno: what to do with the
  * file that it is here, or NULL. */
 char *hint_start (const char *name, int failure);

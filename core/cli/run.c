@@ -39,6 +39,7 @@ run_inside (struct cli *cli, struct spec *spec, struct error **err)
       || sandbox_create (host, &spec->request, &call, &record, &applied,
                          err) < 0) {
     output_progress_end (&progress);
+    hint_user (spec->request.user, err);
     return -1;
   }
   output_progress_end (&progress);

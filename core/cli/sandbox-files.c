@@ -120,6 +120,29 @@ read_mode (const struct cli *cli, uint32_t *mode, struct error **err)
   return 0;
 }
 
+/* Why a file could not be put there.  Who names a folder means a name in it, as
+ * with cp, and is told so: what is there is not asked for before each file. */
+static void
+hint_place (const struct cli *cli, struct copy *copy, const char *path,
+            const char *name, struct error **err)
+{
+  const size_t length = strlen (path);
+  const char *slash = length && path[length - 1] == '/' ? "" : "/";
+  auto_error struct error *ignored = NULL;
+  auto_json json_t *list = NULL;
+
+  if (!*err)
+    return;
+  if ((*err)->number == E_FILE_NOT_FOUND && !cli_flag (cli, "parents"))
+    error_hint (err, "-p makes the folders above it");
+  else if (((*err)->number == E_FILE_DENIED || (*err)->number == E_FILE_KIND)
+           && name
+           && sandbox_ls (copy->host, cli->args[0], path, 1, &copy->call,
+                          &list, &ignored) == 0)
+    error_hint (err, "if %s is a folder inside, write %s%s%s", path, path,
+                slash, name);
+}
+
 static int
 upload_run (struct cli *cli, struct error **err)
 {
@@ -142,6 +165,8 @@ upload_run (struct cli *cli, struct error **err)
   r = sandbox_upload (copy.host, cli->args[0], fd, path, mode,
                       cli_flag (cli, "parents"), &copy.call, &result, err);
   output_progress_end (&copy.progress);
+  if (r < 0)
+    hint_place (cli, &copy, path, last_component (local), err);
   return r < 0 ? -1 : copy_report (cli, result, stdout, err);
 }
 

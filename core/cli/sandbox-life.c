@@ -206,8 +206,12 @@ signal_run (struct cli *cli, struct error **err)
   }
   if (cli_begin (cli, &host, &call, err) < 0
       || sandbox_exec_signal (host, cli->args[0], cli->args[1], number, &call,
-                              err) < 0)
+                              err) < 0) {
+    if (*err && (*err)->number == E_SANDBOX_STATE)
+      error_hint (err, "coffer sandbox ps %s lists its commands and what "
+                  "became of them", cli->args[0]);
     return -1;
+  }
   if (cli->json)
     return output_json (json_pack ("{s:o, s:o, s:i}", "sandbox",
                                    json_bytes (cli->args[0],

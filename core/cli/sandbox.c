@@ -14,6 +14,8 @@
 #include "cli/host.h"
 #include "cli/spec.h"
 
+#define INFO_DEPTH 4
+
 /* ---- create ------------------------------------------------------------- */
 
 static int
@@ -51,8 +53,10 @@ create_run (struct cli *cli, struct error **err)
     return -1;
   r = sandbox_create (host, &spec.request, &call, &record, &applied, err);
   output_progress_end (&progress);
-  if (r < 0)
+  if (r < 0) {
+    hint_user (spec.request.user, err);
     return -1;
+  }
   cli_warn (cli, record, applied);
   if (print_created (cli, record, applied, err) == 0)
     return 0;
@@ -78,24 +82,72 @@ shown_value (const char *key, const json_t *value)
   return output_shown (value);
 }
 
+static void
+print_line (const char *name, const char *key, const json_t *value)
+{
+  auto_free char *escaped = text_escape (name, strlen (name));
+  auto_free char *shown = shown_value (key, value);
+  size_t length = escaped ? strlen (escaped) : 0;
+
+  if (length > 3 && !strcmp (escaped + length - 3, "_ns"))
+    length -= 3;
+  printf ("%-14.*s  %s\n", (int) length, escaped ? escaped : "",
+          shown ? shown : "");
+}
+
+/* What is in an object is named by both, each item of a list has a line.  A
+ * cap on the depth, as what a provider reports is its own. */
+static void
+print_lines (const char *outer, json_t *object, int depth)
+{
+  json_t *value, *item;
+  const char *key;
+  size_t i;
+
+  json_object_foreach (object, key, value) {
+    auto_free char *name = text_printf ("%s%s%s", outer, *outer ? "." : "",
+                                        key);
+
+    if (!name)
+      continue;
+    if (json_is_object (value) && !json_object_get (value, "b64")
+        && depth < INFO_DEPTH)
+      print_lines (name, value, depth + 1);
+    else if (json_is_array (value))
+      json_array_foreach (value, i, item)
+        print_line (name, key, item);
+    else
+      print_line (name, key, value);
+  }
+}
+
 static int
 print_info (struct cli *cli, json_t *take_info, struct error **err)
 {
   auto_json json_t *info = take_info;
-  json_t *value;
-  const char *key;
-  size_t length;
 
   if (cli->json)
     return output_json (steal (info), err);
-  json_object_foreach (info, key, value) {
-    auto_free char *shown = shown_value (key, value);
+  print_lines ("", info, 0);
+  return output_finish (err);
+}
 
-    length = strlen (key);
-    if (length > 3 && !strcmp (key + length - 3, "_ns"))
-      length -= 3;
-    printf ("%-14.*s  %s\n", (int) length, key, shown ? shown : "");
-  }
+/* "ID running, ends 2026-01-31 12:00:00" */
+static int
+print_life (struct cli *cli, json_t *take_info, struct error **err)
+{
+  auto_json json_t *info = take_info;
+  auto_free char *state = output_shown (json_object_get (info, "state"));
+  json_t *expires = json_object_get (info, "expires_ns");
+  auto_free char *ends = NULL;
+
+  if (cli->json)
+    return output_json (steal (info), err);
+  if (json_integer_value (expires))
+    ends = shown_value ("expires_ns", expires);
+  output_styled (cli, stdout, STYLE_PLAIN, cli->args[0]);
+  printf (" %s%s%s\n", state ? state : "-", ends ? ", ends " : "",
+          ends ? ends : "");
   return output_finish (err);
 }
 
@@ -139,7 +191,7 @@ connect_run (struct cli *cli, struct error **err)
     if (sandbox_extend (host, id, ttl, &call, &info, err) < 0)
       return -1;
   }
-  return print_info (cli, steal (info), err);
+  return print_life (cli, steal (info), err);
 }
 
 /* ---- list --------------------------------------------------------------- */
@@ -212,7 +264,7 @@ extend_run (struct cli *cli, struct error **err)
   if (cli_begin (cli, &host, &call, err) < 0
       || sandbox_extend (host, cli->args[0], ttl, &call, &info, err) < 0)
     return -1;
-  return print_info (cli, info, err);
+  return print_life (cli, info, err);
 }
 
 /* ---- kill --------------------------------------------------------------- */

@@ -402,6 +402,16 @@ hint_quota (const struct creation *creation, struct error **err)
                 " --accept quota.hard");
 }
 
+/* It is what was asked for, and hardly what was meant. */
+static void
+warn_unreachable (const struct sandbox_request *request)
+{
+  if (request->network && strcmp (request->network, "allow") == 0
+      && (!request->allow || !request->allow[0]))
+    log_event (LOG_LEVEL_WARNING, "network", "allow without a list reaches "
+               "nothing: --allow NAME:PORT names what may be reached");
+}
+
 static int
 creation_prepare (struct creation *creation, const struct provider_call *call,
                   struct error **err)
@@ -417,6 +427,7 @@ creation_prepare (struct creation *creation, const struct provider_call *call,
     return -1;
   if (demand_quota (creation, request, err) < 0)
     return -1;
+  warn_unreachable (&creation->profiled.request);
   request = creation->request = &creation->profiled.request;
   if (!request->ephemeral && !host_records (host))
     return error_set (err, E_RECORDS, 0,

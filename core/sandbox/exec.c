@@ -129,6 +129,7 @@ sink_started (void *data, const struct contract_record *type, void *record)
 
   if (type->id != COFFER_REC_exec_info || run->result->exec || !info->exec)
     return 0;
+  run->over = info->state && strcmp (info->state, "exited") == 0;
   run->result->exec = strdup (info->exec);
   return run->result->exec ? 0 : -1;
 }
@@ -469,6 +470,21 @@ wait_and_relay (struct exec_run *run, struct error **err)
   return outcome (run, waited, err);
 }
 
+/* Nobody waits for a command in the background; but one that was over at once
+ * may never have started, which only who started it is there to hear. */
+static int
+background_started (struct exec_run *run, struct error **err)
+{
+  struct provider_call call = call_in (START_MS, run->cancel_fd);
+
+  if (!run->over)
+    return 0;
+  call.sink.record = sink_exit;
+  call.sink.data = run;
+  return INVOKE (run->provider, &call, err, exec_wait,
+                 .sandbox = run->record->id, .exec = run->result->exec);
+}
+
 static void
 run_fini (struct exec_run *run)
 {
@@ -517,7 +533,7 @@ sandbox_exec (struct host *host, const char *id,
              request->background ? " in the background" : "");
   began = coffer_now_ns ();
   if (request->background)
-    return 0;
+    return background_started (&run, err);
   if (wait_and_relay (&run, err) < 0)
     return -1;
   log_event (LOG_LEVEL_INFO, "exec", "%s %s: ended with status %d after "

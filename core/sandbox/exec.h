@@ -29,6 +29,7 @@ struct exec_run {
   int64_t wait_at_ns;           /* when to start the thread; 0: it was */
   struct async_call wait;
   struct error *waited;         /* what it said without the thread */
+  int over;                     /* it had ended when it was started */
   int finished;                 /* it has returned */
   int cancelled, overdue;       /* why the command is being ended */
   int stage;                    /* how hard it was tried to end it */

@@ -201,7 +201,7 @@ int sandbox_exec_check (const struct exec_request *request,
  * streams->out that is gone ends the command as in a shell: its next write
  * gets SIGPIPE.  tty: streams->in is put into raw mode and always restored;
  * the new size after SIGWINCH is given on.  background: returns once the
- * command runs, with result->exec.  cancel_fd readable: an ephemeral sandbox
+ * command runs, with result->exec, and result->failure when it could not.  cancel_fd readable: an ephemeral sandbox
  * is killed, in another one the command is signalled; E_EXEC_CANCELLED. */
 int sandbox_exec (struct host *host, const char *id,
                   const struct exec_request *request,

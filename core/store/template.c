@@ -365,7 +365,7 @@ source_open (const char *path, int *is_folder, uint64_t *size,
   fd = open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0 || fstat (fd, &st) < 0)
     return error_set (err, errno == ENOENT ? E_NOT_FOUND : E_IO, errno,
-                      "open %s", path);
+                      "opening it");
   *is_folder = S_ISDIR (st.st_mode);
   if (!*is_folder && !S_ISREG (st.st_mode))
     return error_set (err, E_INVALID, 0,

@@ -3,6 +3,7 @@
 # enough, --verbose, an interrupt, and hints that name the next step.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 roles both
+needs python3
 needs_sandbox
 cd "$T" || exit 1
 
@@ -52,9 +53,46 @@ like "an interrupt says what was ended" "$status $(cat "$err")" \
   '^143 coffer: E3004: interrupted; it and all that it started were ended'
 is "and not to run it again" "$(grep -c 'run it again' "$err")" 0
 
-id=$(coffer sandbox create); remember "$id"
+id=$(coffer sandbox create --metadata who=you); remember "$id"
 run coffer sandbox shell "$id"
 like "a shell without a terminal" "$(cat "$err")" "hint: coffer sandbox exec $id -c"
+run coffer sandbox exec -d "$id" -- nosuch
+like "a background command that is not there" "$status $(cat "$out" "$err")" '^127 coffer: E3001: nosuch: '
+run coffer sandbox exec -d "$id" -- /etc/passwd
+like "and one that is no program" "$status $(cat "$out" "$err")" '^126 coffer: E3001: /etc/passwd: '
+run coffer sandbox exec -d --json "$id" -- nosuch
+is "and as JSON" "$status $(json "$out" 'd["status"], d["exit"]["failure_errno"]')" "127 (127, 2)"
+run coffer sandbox exec -d "$id" -- true
+like "one that is over at once has an id" "$status $(cat "$out" "$err")" '^0 e[0-9]+$'
+done_id=$(cat "$out")
+soon 5 coffer sandbox attach "$id" "$done_id"
+run coffer sandbox signal "$id" "$done_id"
+like "a signal to what has ended" "$(cat "$err")" "hint: coffer sandbox ps $id "
+echo x >f
+run coffer sandbox upload "$id" f /workspace
+like "a folder in place of a file" "$status $(cat "$err")" '^[1-9] coffer: E4'
+like "and what to write" "$(cat "$err")" 'hint: .* write /workspace/f$'
+run coffer sandbox upload "$id" f /workspace/none/f
+like "no such folder" "$(cat "$err")" 'hint: -p makes '
+run coffer sandbox upload -p "$id" f /workspace/none/f
+is "which it does" "$status" 0
+run coffer sandbox info "$id"
+like "info has lines, and no JSON" "$(cat "$out")" '^metadata +who=you$'
+is "no braces" "$(grep -c '[]{}[]' "$out")" 0
+run coffer sandbox extend "$id" 2h
+like "extend prints one line" "$(wc -l <"$out") $(cat "$out")" "^1 $id running, ends 20"
+run coffer sandbox connect "$id"
+like "connect prints one line" "$(wc -l <"$out") $(cat "$out")" "^1 $id running, ends 20"
+run coffer run --user root -- true
+like "root inside" "$(cat "$err")" 'hint: leave --user out'
+run coffer template add x nope.tar
+is "a tar file that is not there is named once" "$(head -1 "$err" | grep -o nope | wc -l)" 1
+run coffer run --profile offline-readonly --mem 8G --json -- true
+is "a shipped profile bounds memory" \
+  "$(json "$out" '[(c["field"], c["applied"]) for c in d["applied"]["profile"]["clamped"]]')" \
+  "[('memory', 536870912)]"
+run coffer run --net allow -- true
+is "allow without a list is warned of once" "$(grep -c 'warning: network: .*--allow' "$err")" 1
 run coffer sandbox kill --verbose "$id"
 like "kill --verbose" "$(cat "$err")" "sandbox: $id: killed"
 
