@@ -344,7 +344,7 @@ fixture_assert_refused (struct fixture *fixture, const char *word, const char *v
   struct heard heard = { .facts = 0 };
   struct error *error = NULL;
 
-  if (fixture_say (fixture, word, 5000, -1, &heard, &error) != 0)
+  if (fixture_say (fixture, word, 20000, -1, &heard, &error) != 0)
     fail_msg ("%s: E%d %s", word, error->number, error->message);
   if (strcmp (heard.state, "refused") != 0
       || (value && strcmp (heard.value, value) != 0))
@@ -357,7 +357,7 @@ fixture_assert_done (struct fixture *fixture, const char *word, const char *valu
   struct heard heard = { .facts = 0 };
   struct error *error = NULL;
 
-  if (fixture_say (fixture, word, 5000, -1, &heard, &error) != 0)
+  if (fixture_say (fixture, word, 20000, -1, &heard, &error) != 0)
     fail_msg ("%s: E%d %s", word, error->number, error->message);
   if (strcmp (heard.state, "done") != 0
       || (value && strcmp (heard.value, value) != 0))

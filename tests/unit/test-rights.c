@@ -339,13 +339,13 @@ limits_hold (void **state)
 
   (void) state;
 #ifndef COFFER_SANITIZERS
-  assert_int_equal (fixture_say (fixture, "eat:private", 5000, -1, &heard,
+  assert_int_equal (fixture_say (fixture, "eat:private", 20000, -1, &heard,
                                  NULL), 0);
   assert_string_equal (heard.state, "refused");
   assert_in_range (atoi (heard.value), 16, 64);
   fixture_assert_refused (fixture, "eat:shared", "0");
 #endif
-  assert_int_equal (fixture_say (fixture, "descriptors", 5000, -1, &heard,
+  assert_int_equal (fixture_say (fixture, "descriptors", 20000, -1, &heard,
                                  NULL), 0);
   assert_in_range (atoi (heard.value), 32, 64);
   fixture_free (fixture);
