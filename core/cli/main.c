@@ -86,7 +86,7 @@ run_command (struct cli *cli, int argc, char **argv, struct error **err)
   if (cli->host)
     return refuse_host (cli, err);
   log_configure (secure_getenv ("COFFER_LOG"));
-  if (cli->verbose)
+  if (cli->verbose && !log_enabled (LOG_LEVEL_INFO, "cli"))
     log_set_level (LOG_LEVEL_INFO);
   return cli->command->run (cli, err);
 }

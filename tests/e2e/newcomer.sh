@@ -41,6 +41,8 @@ for what in 'provider: linux .*chosen, the default' 'opened in this process' \
   like "--verbose says: $what" "$(cat "$err")" "coffer: info: .*$what"
 done
 is "--verbose does not show arguments" "$(grep -c s3cret "$err")" 1
+run env COFFER_LOG=debug "$COFFER_BUILD/coffer" run --verbose -- true
+like "and takes nothing from COFFER_LOG" "$(cat "$err")" '^coffer: debug: '
 run coffer run -- true
 is "and nothing without it" "$(cat "$err")" ""
 
