@@ -56,6 +56,7 @@ registry_new (const struct place *place, const char *only)
     if (!only || strcmp (ids[i], only) == 0)
       entry_fill (&registry->entries[registry->count++], ids[i]);
   registry->default_provider = strdup ("fake");
+  registry->default_source = "builtin";
   registry->place = place;
   registry->accept = (char **) fake.accept;
   registry->default_profile
