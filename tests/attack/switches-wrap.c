@@ -166,7 +166,7 @@ __wrap_syscall (long number, ...)
   for (i = 0; i < 6; i++)
     a[i] = va_arg (ap, long);
   va_end (ap);
-  if (number != SYS_exit_group && fails ("syscall")) {
+  if (number != SYS_exit_group && number != SYS_close && fails ("syscall")) {
     fault->name = call_name (number);
     return -1;
   }

@@ -90,8 +90,8 @@ others_live (const char *id, int others[2])
 static const char *const fugitives[] = {
   "setsid sleep 60 & setsid sh -c 'sleep 60 & exec sleep 60' & sleep 60",
   "(setsid sh -c '(sleep 60 &) & (setsid sleep 60 &)' &) & sleep 60",
-  "trap '' TERM INT HUP; setsid sh -c \"trap '' TERM; sleep 60 & wait\" & "
-  "while :; do :; done",
+  ("trap '' TERM INT HUP; setsid sh -c \"trap '' TERM; sleep 60 & wait\" & "
+   "while :; do :; done"),
   "sh -c 'kill -STOP $$' & setsid sh -c 'kill -STOP $$' & kill -STOP $$",
   /* Each of the limits that tell whose it is, lowered, and both. */
   "ulimit -w 5; setsid sleep 60 & sleep 60",

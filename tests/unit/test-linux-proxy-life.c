@@ -98,7 +98,7 @@ a_list_that_is_none_makes_nothing (void **state)
 {
   static const char *const entries[]
     = { "a.test", "a.test:0", "127.1:80", "*:80", "a b:80", "[::1]:80x",
-        "b\xc3\xbc" "cher.test:80" };
+        ("b\xc3\xbc" "cher.test:80") };
   const char *allow[2] = { NULL, NULL };
   struct coffer_sandbox_spec spec;
   size_t i;
