@@ -299,7 +299,9 @@ test_an_init_outside_of_its_group_is_none (void **state)
   code = host_create (&hostile, own ("outside"), &spec);
   if (strstr (hostile.facts, "\ncgroup ok version 2") != NULL
       || strstr (hostile.facts, "\ncgroup absent") != NULL) {
-    assert_int_equal (host_kill (&hostile, own ("outside")), COFFER_OK);
+    /* It may have been refused for something else that it does not keep. */
+    if (code == COFFER_OK)
+      assert_int_equal (host_kill (&hostile, own ("outside")), COFFER_OK);
     linux_host_close (&hostile);
     skip_missing ("a writable control group");
   }
