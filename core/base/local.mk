@@ -5,6 +5,7 @@ noinst_LIBRARIES += %D%/libbase.a %D%/libplace-build.a %D%/libplace-install.a
 %C%_libbase_a_SOURCES = \
   %D%/cleanup.h \
   %D%/error.c %D%/error.h %D%/errors.def \
+  %D%/helper.c %D%/helper.h \
   %D%/json.c %D%/json.h \
   %D%/log.c %D%/log.h \
   %D%/number.c %D%/text.c %D%/text.h \

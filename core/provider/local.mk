@@ -14,6 +14,7 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/outcome.c %D%/outcome.h \
   %D%/provider.c %D%/provider.h \
   %D%/redact.c %D%/redact.h \
+  %D%/receipt.c %D%/receipt.h \
   %D%/registry.c %D%/registry.h %D%/registry-read.h \
   %D%/registry-check.c %D%/registry-config.c %D%/registry-narrow.c \
   %D%/registry-operator.c \

@@ -21,7 +21,6 @@
 
 #define DEFAULT_PROVIDER "linux"
 #define MAX_PROVIDERS 512
-#define MAX_RECEIPT (64 * 1024)
 
 const char *
 registry_trust_name (enum registry_trust trust)
@@ -139,60 +138,36 @@ reader_fini (struct registry_reader *reader)
 
 /* -- receipts -------------------------------------------------------------- */
 
-static const struct {
-  const char *name;
-  enum registry_trust trust;
-} receipt_trusts[] = {
-  { "local", TRUST_LOCAL }, { "pinned", TRUST_PINNED },
-  { "signed", TRUST_SIGNED },
-};
-
-static int
-take_receipt (struct registry_entry *entry, const json_t *receipt,
-              struct error **err)
+static enum registry_trust
+trust_of (const struct receipt *receipt)
 {
-  const char *trust = json_string_value (json_object_get (receipt, "trust"));
-  const char *pinned
-    = json_string_value (json_object_get (receipt, "manifest_sha256"));
+  static const enum registry_trust from[]
+    = { TRUST_LOCAL, TRUST_PINNED, TRUST_SIGNED };
   size_t i;
 
-  for (i = 0; i < sizeof receipt_trusts / sizeof receipt_trusts[0]; i++) {
-    if (trust && strcmp (trust, receipt_trusts[i].name) == 0)
-      break;
-  }
-  if (i == sizeof receipt_trusts / sizeof receipt_trusts[0] || pinned == NULL
-      || !sha256_is_hex (pinned))
-    return error_set (err, E_INTEGRITY, 0, "%s/receipt.json is malformed",
-                      entry->dir);
-  entry->trust = receipt_trusts[i].trust;
-  if (strcmp (pinned, entry->manifest->sha256) != 0)
-    return error_set (err, E_INTEGRITY, 0,
-                      "%s is not the manifest that was installed",
-                      entry->manifest->path);
-  return 0;
+  for (i = 0; i < sizeof from / sizeof from[0]; i++)
+    if (strcmp (receipt->trust, registry_trust_name (from[i])) == 0)
+      return from[i];
+  return TRUST_DROPPED;         /* receipt_read lets no other word pass */
 }
 
 /* 1: there is one, and it fits; 0: there is none. */
 static int
 read_receipt (struct registry_entry *entry, struct error **err)
 {
-  auto_error struct error *error = NULL;
-  auto_free char *bytes = NULL;
-  auto_json json_t *receipt = NULL;
-  size_t size = 0;
+  int r = receipt_read (entry->dir_fd, &entry->receipt, err);
 
-  if (place_read_trusted (entry->dir_fd, "receipt.json", "receipt.json",
-                          MAX_RECEIPT, E_INTEGRITY, &bytes, &size,
-                          &error) < 0
-      && error && error->sys_errno == ENOENT)
+  if (r < 0)
+    return error_wrap (err, "%s", entry->dir);
+  if (r == 0)
     return 0;
-  if (error) {
-    error_move (err, steal (error));
-    return error_wrap (err, "%s", entry->dir);
-  }
-  if (json_parse (bytes, size, &receipt, err) < 0)
-    return error_wrap (err, "%s", entry->dir);
-  return take_receipt (entry, receipt, err) < 0 ? -1 : 1;
+  entry->trust = trust_of (entry->receipt);
+  if (strcmp (entry->receipt->manifest_sha256, entry->manifest->sha256) != 0
+      || (entry->receipt->id && strcmp (entry->receipt->id, entry->id) != 0))
+    return error_set (err, E_INTEGRITY, 0,
+                      "%s is not the manifest that was installed",
+                      entry->manifest->path);
+  return 1;
 }
 
 /* -- one provider ---------------------------------------------------------- */
@@ -507,6 +482,7 @@ entry_fini (struct registry_entry *entry)
   free (entry->config);
   free (entry->override_path);
   manifest_free (entry->manifest);
+  receipt_free (entry->receipt);
   error_free (entry->error);
   coffer_fd_close (&entry->dir_fd);
   free (entry->dir);

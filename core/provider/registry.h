@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/place.h"
 #include "provider/manifest.h"
+#include "provider/receipt.h"
 
 enum registry_trust { TRUST_PACKAGED, TRUST_LOCAL, TRUST_PINNED, TRUST_SIGNED,
                       TRUST_DROPPED };
@@ -35,6 +36,7 @@ struct registry_entry {
   char *dir;                    /* the manifest's folder */
   int dir_fd;                   /* it, opened and checked; -1 when broken */
   struct manifest *manifest;    /* with the operator's narrowing applied */
+  struct receipt *receipt;      /* of an installed one; NULL: there is none */
   struct error *error;          /* why it is broken */
   size_t n_config;
   struct registry_config *config;

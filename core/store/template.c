@@ -16,11 +16,11 @@
 #include <coffer/fd.h>
 #include <coffer/path.h>
 
+#include "base/helper.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "store/helper.h"
 #include "store/template.h"
 
 #define ENTRY_MAX 65536
@@ -375,12 +375,18 @@ source_open (const char *path, int *is_folder, uint64_t *size,
   return coffer_fd_steal (&fd);
 }
 
-static void
-helper_drop (struct helper *helper)
+static int
+archive_start (const struct adding *adding, const char *mode, int in, int out,
+               int folder, struct helper *helper, struct error **err)
 {
-  helper_fini (helper);
+  const char *const arguments[] = { mode, NULL };
+  const struct helper_program program = {
+    .name = "coffer-archive", .arguments = arguments, .in = in, .out = out,
+    .folder = folder, .number = E_ARCHIVE
+  };
+
+  return helper_start (adding->place, &program, helper, err);
 }
-#define auto_helper __attribute__ ((cleanup (helper_drop)))
 
 /* A folder goes through the same strict reader as what a stranger packed. */
 static int
@@ -399,17 +405,16 @@ fill (struct adding *adding, const char *path,
   if (source < 0)
     return -1;
   if (!is_folder)
-    return helper_start (adding->place, "unpack", source, -1, adding->root,
-                         &unpacker, err) < 0
+    return archive_start (adding, "unpack", source, -1, adding->root,
+                          &unpacker, err) < 0
              ? -1 : helper_finish (&unpacker, watch, source, size, report, err);
   if (pipe2 (ends, O_CLOEXEC) < 0)
     return error_set (err, E_IO, errno, "a pipe");
   reads = ends[0];
   writes = ends[1];
-  if (helper_start (adding->place, "pack", -1, writes, source, &packer, err)
-        < 0
-      || helper_start (adding->place, "unpack", reads, -1, adding->root,
-                       &unpacker, err) < 0)
+  if (archive_start (adding, "pack", -1, writes, source, &packer, err) < 0
+      || archive_start (adding, "unpack", reads, -1, adding->root, &unpacker,
+                        err) < 0)
     return -1;
   coffer_fd_close (&reads);
   coffer_fd_close (&writes);

@@ -12,7 +12,7 @@
 #define STORE_TEMPLATE_H
 
 #include "base/place.h"
-#include "store/helper.h"
+#include "base/helper.h"
 
 /* Unpacks a folder or an archive (path "-": standard input) under a name.
  * E_TEMPLATE_EXISTS, E_ARCHIVE.  The entry as template_list has it. */

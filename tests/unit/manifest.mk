@@ -39,6 +39,13 @@ UNIT_TESTS += %D%/test-registry
 %C%_test_registry_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_registry_LDADD = $(UNIT_PROVIDER_LIBS)
 
+UNIT_TESTS += %D%/test-receipt
+%C%_test_receipt_SOURCES = %D%/test-receipt.c %D%/harness.h
+%C%_test_receipt_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_receipt_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_receipt_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_receipt_LDADD = $(UNIT_PROVIDER_LIBS)
+
 UNIT_TESTS += %D%/test-seal
 %C%_test_seal_SOURCES = %D%/test-seal.c %D%/harness.h
 %C%_test_seal_CPPFLAGS = $(UNIT_CPP_FLAGS)

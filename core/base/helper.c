@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coffer-archive as a child. */
+/* A program of libexec as a child. */
 
 #include "config.h"
 
@@ -14,11 +14,9 @@
 
 #include <coffer/fd.h>
 
-#include "base/json.h"
+#include "base/helper.h"
 #include "base/text.h"
-#include "store/helper.h"
 
-#define HELPER_NAME "coffer-archive"
 #define REPORT_MAX 16384
 /* An archive of the largest size that is taken, on a slow disk. */
 #define WORK_NS (INT64_C (3600) * 1000000000)
@@ -28,22 +26,22 @@
 
 struct birth {
   int program, in, out, folder, report, null;
-  const char *mode;
+  char *const *arguments, *const *environment;
 };
 
 static int
-program_open (const struct place *place, struct error **err)
+program_open (const struct place *place, const char *name, struct error **err)
 {
   coffer_autoclose int dir = place_open_trusted_dir (place->libexec, err);
   coffer_autoclose int fd = -1;
-  auto_free char *shown = text_printf ("%s/" HELPER_NAME, place->libexec);
+  auto_free char *shown = text_printf ("%s/%s", place->libexec, name);
 
   if (dir < 0)
     return -1;
-  fd = openat (dir, HELPER_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  fd = openat (dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0)
-    return error_set (err, E_IO, errno, "open %s", shown ? shown : HELPER_NAME);
-  if (place_check_trusted (fd, shown ? shown : HELPER_NAME, err) < 0)
+    return error_set (err, E_IO, errno, "open %s", shown ? shown : name);
+  if (place_check_trusted (fd, shown ? shown : name, err) < 0)
     return -1;
   return coffer_fd_steal (&fd);
 }
@@ -53,14 +51,6 @@ program_open (const struct place *place, struct error **err)
 static void
 child_exec (const struct birth *birth)
 {
-#ifdef COFFER_SANITIZERS
-  static char options[] = "ASAN_OPTIONS=detect_leaks=0";
-  static char *const environment[] = { options, NULL };
-#else
-  static char *const environment[] = { NULL };
-#endif
-  char *const arguments[] = { (char *) HELPER_NAME, (char *) birth->mode,
-                              NULL };
   const int from[] = { birth->in, birth->out, birth->null, birth->folder,
                        birth->report };
   int high[5], i, program;
@@ -83,41 +73,73 @@ child_exec (const struct birth *birth)
     return;
   sigemptyset (&none);
   syscall (SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
-  syscall (SYS_execveat, program, "", arguments, environment, AT_EMPTY_PATH);
+  syscall (SYS_execveat, program, "", birth->arguments, birth->environment,
+           AT_EMPTY_PATH);
 }
 
-int
-helper_start (const struct place *place, const char *mode, int in, int out,
-              int folder, struct helper *helper, struct error **err)
+/* vfork with every signal blocked until the child has executed. */
+static int
+child_start (const struct birth *birth, pid_t *pid)
 {
-  coffer_autoclose int program = program_open (place, err);
-  coffer_autoclose int null = -1, writes = -1;
   volatile int failed = 0;
-  struct birth birth;
   sigset_t all, old;
-  int report[2];
 
-  if (program < 0)
-    return -1;
-  null = open ("/dev/null", O_RDWR | O_CLOEXEC);
-  if (null < 0 || pipe2 (report, O_CLOEXEC) < 0)
-    return error_set (err, E_IO, errno, "starting " HELPER_NAME);
-  helper->report = report[0];
-  writes = report[1];
-  birth = (struct birth){ program, in, out, folder, writes, null, mode };
   sigfillset (&all);
   pthread_sigmask (SIG_SETMASK, &all, &old);
-  helper->pid = vfork ();
-  if (helper->pid == 0) {
-    child_exec (&birth);
+  *pid = vfork ();
+  if (*pid == 0) {
+    child_exec (birth);
     failed = errno ? errno : ENOEXEC;
     _exit (127);
   }
-  if (helper->pid < 0)
+  if (*pid < 0)
     failed = errno;
   pthread_sigmask (SIG_SETMASK, &old, NULL);
+  return failed;
+}
+
+/* A vector of at most `room` texts, as exec takes it; its length. */
+static size_t
+texts_copy (const char *const *from, char **out, size_t room)
+{
+  size_t n = 0;
+
+  for (; from && from[n] && n < room; n++)
+    out[n] = (char *) from[n];
+  return n;
+}
+
+int
+helper_start (const struct place *place, const struct helper_program *program,
+              struct helper *helper, struct error **err)
+{
+  coffer_autoclose int fd = program_open (place, program->name, err);
+  coffer_autoclose int null = -1, writes = -1;
+  char *arguments[HELPER_MAX_ARGUMENTS + 2] = { (char *) program->name };
+  char *environment[HELPER_MAX_ARGUMENTS + 2] = { NULL };
+  struct birth birth;
+  int report[2], failed;
+
+  if (fd < 0)
+    return -1;
+  null = open ("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0 || pipe2 (report, O_CLOEXEC) < 0)
+    return error_set (err, E_IO, errno, "starting %s", program->name);
+  helper->report = report[0];
+  helper->name = program->name;
+  helper->number = program->number;
+  writes = report[1];
+  texts_copy (program->arguments, arguments + 1, HELPER_MAX_ARGUMENTS);
+#ifdef COFFER_SANITIZERS
+  environment[0] = (char *) "ASAN_OPTIONS=detect_leaks=0";
+#endif
+  texts_copy (program->environment, environment + (environment[0] != NULL),
+              HELPER_MAX_ARGUMENTS);
+  birth = (struct birth){ fd, program->in, program->out, program->folder,
+                          writes, null, arguments, environment };
+  failed = child_start (&birth, &helper->pid);
   if (failed)
-    return error_set (err, E_IO, failed, "starting " HELPER_NAME);
+    return error_set (err, E_IO, failed, "starting %s", program->name);
   return 0;
 }
 
@@ -137,10 +159,10 @@ report_wait (struct helper *helper, const struct helper_watch *watch,
       return 0;
     if (r == 0 && errno == ECANCELED)
       return error_set (err, E_EXEC_CANCELLED, 0,
-                        "the archive was left before it was through");
+                        "%s was left before it was through", helper->name);
     if (r < 0 || coffer_now_ns () >= deadline)
       return error_set (err, E_IO, r < 0 ? errno : ETIMEDOUT,
-                        "waiting for " HELPER_NAME);
+                        "waiting for %s", helper->name);
     /* It reads from the same open file. */
     done = total ? lseek (source, 0, SEEK_CUR) : 0;
     if (watch->progress && done > 0)
@@ -172,12 +194,13 @@ report_read (struct helper *helper, const struct helper_watch *watch,
 }
 
 static int
-fail_report (const json_t *report, struct error **err)
+fail_report (const struct helper *helper, const json_t *report,
+             struct error **err)
 {
   const char *why = json_string_value (json_object_get (report, "error"));
   const char *entry = json_string_value (json_object_get (report, "entry"));
 
-  error_set (err, E_ARCHIVE, 0, "%s%s%s", entry ? entry : "",
+  error_set (err, helper->number, 0, "%s%s%s", entry ? entry : "",
              entry && *entry ? ": " : "", why);
   if (entry && *entry)
     error_detail (err, "entry", json_string (entry));
@@ -216,12 +239,13 @@ helper_finish (struct helper *helper, const struct helper_watch *watch,
   status = end_take (helper);
   if (json_parse (text, strlen (text), &json, NULL) == 0
       && json_object_get (json, "error"))
-    return fail_report (json, err);
+    return fail_report (helper, json, err);
   if (!json || !WIFEXITED (status) || WEXITSTATUS (status) != 0) {
     if (WIFSIGNALED (status))
-      return error_set (err, E_ARCHIVE, 0, HELPER_NAME " was ended by signal"
-                        " %d", WTERMSIG (status));
-    return error_set (err, E_ARCHIVE, 0, HELPER_NAME " failed without a word");
+      return error_set (err, helper->number, 0, "%s was ended by signal %d",
+                        helper->name, WTERMSIG (status));
+    return error_set (err, helper->number, 0, "%s failed without a word",
+                      helper->name);
   }
   *report = steal (json);
   return 0;
