@@ -37,7 +37,7 @@ _coffer ()
       sandbox) COMPREPLY=($(compgen -W 'create connect list info extend kill prune exec attach shell upload download ls pause resume metrics ps signal port' -- "$cur")); return ;;
       template) COMPREPLY=($(compgen -W 'add list remove' -- "$cur")); return ;;
       profile) COMPREPLY=($(compgen -W 'list show' -- "$cur")); return ;;
-      provider) COMPREPLY=($(compgen -W 'list info doctor verify' -- "$cur")); return ;;
+      provider) COMPREPLY=($(compgen -W 'list info enable disable default doctor verify' -- "$cur")); return ;;
       'profile show')
         if ((count == 0)); then
           COMPREPLY=($(compgen -W "$(coffer profile list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur"))
@@ -96,6 +96,9 @@ _coffer ()
     'profile show') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'provider list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'provider info') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'provider enable') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'provider disable') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'provider default') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'provider doctor') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'provider verify') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'seal') COMPREPLY=($(compgen -W "--output --dir $common" -- "$cur")) ;;

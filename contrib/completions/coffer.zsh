@@ -32,7 +32,7 @@ _coffer () {
     sandbox) own=('1:group:(sandbox)' '2:command:(create connect list info extend kill prune exec attach shell upload download ls pause resume metrics ps signal port)') ;;
     template) own=('1:group:(template)' '2:command:(add list remove)') ;;
     profile) own=('1:group:(profile)' '2:command:(list show)') ;;
-    provider) own=('1:group:(provider)' '2:command:(list info doctor verify)') ;;
+    provider) own=('1:group:(provider)' '2:command:(list info enable disable default doctor verify)') ;;
     'run') own=(
       '--workspace[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'
       '-w[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'
@@ -161,6 +161,12 @@ _coffer () {
     'provider list') own=(
       '*:argument:_files') ;;
     'provider info') own=(
+      '*:argument:_files') ;;
+    'provider enable') own=(
+      '*:argument:_files') ;;
+    'provider disable') own=(
+      '*:argument:_files') ;;
+    'provider default') own=(
       '*:argument:_files') ;;
     'provider doctor') own=(
       '*:argument:_files') ;;

@@ -11,7 +11,7 @@ noinst_LIBRARIES += %D%/libbase.a %D%/libplace-build.a %D%/libplace-install.a
   %D%/number.c %D%/text.c %D%/text.h \
   %D%/place.c %D%/place.h \
   %D%/sha256.c %D%/sha256.h \
-  %D%/yaml.c %D%/yaml-get.c %D%/yaml.h
+  %D%/yaml.c %D%/yaml-edit.c %D%/yaml-get.c %D%/yaml.h
 
 # Where things live differs between the `coffer` of the build tree and the one
 # that is installed, and nothing else does: a program links one of these.

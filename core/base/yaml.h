@@ -76,4 +76,23 @@ int yaml_texts (const struct yaml_source *source,
                 struct error **err);
 void yaml_free_texts (char **texts);
 
+/* Nothing but comments, spaces and empty lines. */
+int yaml_is_blank (const char *bytes, size_t size);
+
+/* Sets a key of the topmost map to a plain word, or takes the key out (value
+ * NULL): spliced into the text, so that comments and all else stay as they
+ * are, and read again.  What cannot be done so is refused, as is a text that
+ * yaml_read refuses.  The caller frees. */
+int yaml_edit (const char *bytes, size_t size,
+               const struct yaml_source *source, const char *key,
+               const char *value, char **out, size_t *out_size,
+               struct error **err);
+
+/* The same for a trusted file in `dir`, which need not be there: one edit after
+ * the other, a new file that replaces the old one once it is on the disk.
+ * *changed: there was something to do. */
+int yaml_edit_file (int dir, const char *name,
+                    const struct yaml_source *source, const char *key,
+                    const char *value, int *changed, struct error **err);
+
 #endif /* BASE_YAML_H */

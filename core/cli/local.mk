@@ -37,6 +37,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/provider.c \
   %D%/provider-doctor.c \
   %D%/provider-info.c \
+  %D%/provider-state.c \
   %D%/run.c \
   %D%/sandbox.c \
   %D%/scope.c \

@@ -48,7 +48,7 @@ list_item (const struct registry *registry, const struct registry_entry *entry)
 
   if (item && m) {
     json_object_set_new (item, "version", json_string (m->version));
-    json_object_set_new (item, "isolation", json_string (m->isolation_kind));
+    json_object_set_new (item, "kind", json_string (m->isolation_kind));
     json_object_set_new (item, "summary", json_string (m->summary));
   }
   if (item && entry->error) {
@@ -80,7 +80,7 @@ list_table (const struct cli *cli, const struct registry *registry,
             struct error **err)
 {
   static const char *const heads[] = { "PROVIDER", "VERSION", "STATE", "TRUST",
-                                       "ISOLATION", "WHAT" };
+                                       "KIND", "WHAT" };
   auto_output_table struct output_table *table = output_table_new (6, heads);
   size_t i;
 
@@ -217,6 +217,13 @@ const struct cli_command provider_commands[] = {
   { "provider info", "[ID]",
     "show a provider's manifest and how it is configured", NULL, 0, 1, -1,
     0, provider_info_run },
+  { "provider enable", "ID",
+    "let a provider be used", NULL, 1, 1, -1, 0, provider_enable_run },
+  { "provider disable", "ID", "let a provider be used no more", NULL, 1, 1,
+    -1, 0, provider_disable_run },
+  { "provider default", "[ID]",
+    "show which provider is taken unless another is named, or choose it",
+    NULL, 0, 1, -1, 0, provider_default_run },
   { "provider doctor", "[ID]",
     "check a provider on this machine and say what is missing",
     NULL, 0, 1, -1, 0, provider_doctor_run },

@@ -17,6 +17,10 @@ int provider_info_run (struct cli *cli, struct error **err);
 int provider_named (struct cli *cli, struct registry **out,
                     const struct registry_entry **entry, struct error **err);
 
+int provider_enable_run (struct cli *cli, struct error **err);
+int provider_disable_run (struct cli *cli, struct error **err);
+int provider_default_run (struct cli *cli, struct error **err);
+
 int provider_doctor_run (struct cli *cli, struct error **err);
 /* Checks as lines of text. */
 void provider_print_checks (const struct cli *cli, const json_t *checks);

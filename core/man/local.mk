@@ -32,3 +32,6 @@ dist_man_MANS += %D%/coffer-manifest.5
 
 # coffer-profile(5): likewise.
 dist_man_MANS += %D%/coffer-profile.5
+
+# coffer.yaml(5): likewise.
+dist_man_MANS += %D%/coffer.yaml.5

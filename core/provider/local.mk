@@ -16,8 +16,8 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/redact.c %D%/redact.h \
   %D%/receipt.c %D%/receipt.h \
   %D%/registry.c %D%/registry.h %D%/registry-read.h \
-  %D%/registry-check.c %D%/registry-config.c %D%/registry-narrow.c \
-  %D%/registry-operator.c \
+  %D%/registry-check.c %D%/registry-config.c %D%/registry-edit.c \
+  %D%/registry-narrow.c %D%/registry-operator.c \
   %D%/seal.c %D%/seal.h \
   %D%/elf.c %D%/elf-dynamic.c %D%/elf-needed.c %D%/elf.h \
   %D%/integrity.c %D%/integrity.h \

@@ -189,9 +189,11 @@ check_disabled (const struct registry_entry *entry, json_t *checks)
                                           ? entry->override_path
                                           : "the operator");
 
+  auto_free char *remedy = text_printf ("coffer provider enable %s",
+                                        entry->id);
+
   json_array_append_new (
-    checks, registry_check_new ("enabled", 0, detail ? detail : "-",
-                                "take that line out"));
+    checks, registry_check_new ("enabled", 0, detail ? detail : "-", remedy));
 }
 
 json_t *

@@ -33,6 +33,8 @@ operator_read (int dir, const char *name, const char *shown,
   if (place_read_trusted (dir, name, shown, YAML_MAX_BYTES, E_CONFIG, &bytes,
                           &size, err) < 0)
     return -1;
+  if (yaml_is_blank (bytes, size))
+    return 0;
   return yaml_read (bytes, size, shown, E_CONFIG, out, err) < 0 ? -1 : 1;
 }
 
@@ -99,12 +101,14 @@ read_default_profile (const struct yaml_source *source,
   return 0;
 }
 
+const char *const operator_main_keys[] = {
+  "default_provider", "default_profile", "accept", NULL
+};
+
 static int
 read_main (struct registry *registry, const struct registry_layer *layer,
            const char *shown, struct error **err)
 {
-  static const char *const keys[] = { "default_provider", "default_profile",
-                                      "accept", NULL };
   const struct yaml_source source = { shown, E_CONFIG };
   auto_yaml struct yaml_node *root = NULL;
   const struct yaml_node *node;
@@ -112,7 +116,7 @@ read_main (struct registry *registry, const struct registry_layer *layer,
 
   if (r <= 0)
     return r;
-  if (yaml_check_keys (&source, root, keys, err) < 0)
+  if (yaml_check_keys (&source, root, operator_main_keys, err) < 0)
     return -1;
   node = yaml_get (root, "default_provider");
   if (node) {

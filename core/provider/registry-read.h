@@ -25,12 +25,13 @@ struct registry_reader {
 };
 
 /* A YAML file of the operator's below a folder, read under the rule for
- * trusted files.  1: read; 0: there is none. */
+ * trusted files.  1: read; 0: there is none, or nothing but comments. */
 int operator_read (int dir, const char *name, const char *shown,
                    struct yaml_node **out, struct error **err);
 
-/* The keys of providers.d/ID.yaml, NULL-terminated. */
+/* The keys of providers.d/ID.yaml and of coffer.yaml, NULL-terminated. */
 extern const char *const operator_keys[];
+extern const char *const operator_main_keys[];
 
 /* coffer.yaml of each layer: default_provider, accept. */
 int operator_read_main (struct registry_reader *reader, struct error **err);

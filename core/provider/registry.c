@@ -19,7 +19,6 @@
 #include "base/text.h"
 #include "provider/registry-read.h"
 
-#define DEFAULT_PROVIDER "linux"
 #define MAX_PROVIDERS 512
 
 const char *
@@ -437,7 +436,7 @@ load (const struct place *place, int all, const char *id,
   if (reader_init (&reader, place, err) < 0)
     return -1;
   registry = reader.registry;
-  registry->default_provider = strdup (DEFAULT_PROVIDER);
+  registry->default_provider = strdup (REGISTRY_BUILTIN_DEFAULT);
   registry->default_source = "builtin";
   if (registry->default_provider == NULL)
     return error_set (err, E_NO_MEMORY, 0, "reading the registry");
@@ -553,7 +552,8 @@ check_state (const struct registry_entry *entry, struct error **err)
   case PROVIDER_DISABLED:
     error_set (err, E_PROVIDER_DISABLED, 0, "provider %s is disabled",
                entry->id);
-    error_hint (err, "%s says `enabled: false`", entry->override_path);
+    error_hint (err, "%s says `enabled: false`; coffer provider enable %s",
+                entry->override_path, entry->id);
     return -1;
   default:
     error_set (err, E_PROVIDER_DISABLED, 0,

@@ -21,6 +21,9 @@ enum registry_state {
   PROVIDER_BROKEN               /* see .error */
 };
 
+/* The default where no file says one. */
+#define REGISTRY_BUILTIN_DEFAULT "linux"
+
 /* One configuration value with its origin. */
 struct registry_config {
   char *key;
@@ -72,6 +75,18 @@ DEFINE_CLEANUP (struct registry *, registry_free, auto_registry)
  * entry's own error when it is broken. */
 int registry_find (const struct registry *registry, const char *id,
                    const struct registry_entry **out, struct error **err);
+
+/* What the operator's own files say, changed in their text: the caller's, for
+ * root the system's.  enabled in providers.d/ID.yaml; default_provider in
+ * coffer.yaml, for an id that the caller has looked up. */
+int registry_set_enabled (const struct place *place, const char *id,
+                          int enabled, int *changed, struct error **err);
+int registry_set_default (const struct place *place, const char *id,
+                          struct error **err);
+/* Sees to it that `id` is not the default any more; *now, which the caller
+ * frees, is what is. */
+int registry_reset_default (const struct place *place, const char *id,
+                            char **now, struct error **err);
 
 /* "KEY=VALUE" for open, with secrets read from where they live now.  The
  * caller frees with yaml_free_texts, which also wipes. */

@@ -10,6 +10,13 @@ UNIT_TESTS += %D%/test-yaml
 %C%_test_yaml_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_yaml_LDADD = $(UNIT_BASE_LIBS)
 
+UNIT_TESTS += %D%/test-yaml-edit
+%C%_test_yaml_edit_SOURCES = %D%/test-yaml-edit.c %D%/harness.h
+%C%_test_yaml_edit_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_yaml_edit_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_yaml_edit_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_yaml_edit_LDADD = $(UNIT_BASE_LIBS)
+
 UNIT_TESTS += %D%/test-manifest
 %C%_test_manifest_SOURCES = %D%/test-manifest.c %D%/harness.h
 %C%_test_manifest_CPPFLAGS = $(UNIT_CPP_FLAGS)

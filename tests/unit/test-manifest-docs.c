@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coffer-manifest(5) and manifests/schema against the code, both ways: every
+/* coffer-manifest(5), coffer.yaml(5) and manifests/schema against the code, both ways: every
  * key and word that is read is written down, and nothing else is. */
 
 #include <config.h>
@@ -125,6 +125,16 @@ every_key_is_in_the_manual_and_no_other (void **state)
     page_has_exactly (page, sections[i].title, keys, n);
   }
   page_has_exactly (page, "operator", operator_keys, length (operator_keys));
+}
+
+static void
+every_key_of_the_configuration_is_in_its_manual (void **state)
+{
+  auto_free char *page = slurp ("core/man/coffer.yaml.5");
+
+  (void) state;
+  page_has_exactly (page, "coffer.yaml", operator_main_keys,
+                    length (operator_main_keys));
 }
 
 static void
@@ -344,6 +354,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (every_key_is_in_the_manual_and_no_other),
+    cmocka_unit_test (every_key_of_the_configuration_is_in_its_manual),
     cmocka_unit_test (every_permission_names_its_mechanism),
     cmocka_unit_test (optional_keys_are_marked_so),
     cmocka_unit_test (the_example_of_the_manual_is_a_manifest),
