@@ -81,10 +81,13 @@ start (struct cli *cli, const struct registry_entry *entry, json_t *checks,
 {
   auto_error struct error *error = NULL;
   auto_provider struct provider *provider = NULL;
+  struct registry_entry own = *entry;
   const struct place *place;
 
+  /* That it is not judged yet is told by a check of its own. */
+  own.require_conformance = 0;
   if (cli_place (cli, &place, &error) < 0
-      || provider_open (entry, place, PROVIDER_WORKER, &provider, &error)
+      || provider_open (&own, place, PROVIDER_WORKER, &provider, &error)
            < 0) {
     add_start_failure (checks, error);
     return;
@@ -174,6 +177,8 @@ provider_doctor_run (struct cli *cli, struct error **err)
     return error_set (err, E_NO_MEMORY, 0, "checking %s", entry->id);
   if (registry_check_passed (checks) && entry->state == PROVIDER_ENABLED)
     start (cli, entry, checks, &facts);
+  if (entry->manifest && entry->state != PROVIDER_QUARANTINED)
+    json_array_append_new (checks, registry_check_conformance (entry));
   if (print (cli, entry, checks, facts, err) < 0)
     return -1;
   return registry_check_passed (checks) ? 0 : 1;

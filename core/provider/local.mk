@@ -4,6 +4,7 @@ noinst_LIBRARIES += %D%/libprovider.a
 %C%_libprovider_a_CFLAGS = $(HOST_CC_FLAGS)
 %C%_libprovider_a_SOURCES = \
   %D%/broker.c %D%/broker-unix.c %D%/broker.h \
+  %D%/conformance.c %D%/conformance.h \
   %D%/dispatch.c %D%/dispatch.h \
   %D%/gate.c %D%/gate.h \
   %D%/in-process.c \
@@ -19,6 +20,7 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/registry-check.c %D%/registry-config.c %D%/registry-edit.c \
   %D%/registry-narrow.c %D%/registry-operator.c \
   %D%/seal.c %D%/seal.h \
+  %D%/signature.c %D%/signature.h \
   %D%/elf.c %D%/elf-dynamic.c %D%/elf-needed.c %D%/elf.h \
   %D%/integrity.c %D%/integrity.h \
   %D%/channel.c %D%/channel.h \

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "provider/conformance.h"
 #include "provider/dispatch.h"
 #include "provider/opening.h"
+#include "provider/signature.h"
 
 #define DEFAULT_CALLS 32
 
@@ -84,7 +86,9 @@ provider_open (const struct registry_entry *entry, const struct place *place,
   size_t skipped;
   int result;
 
-  if (check_mode (entry, mode, err) < 0)
+  if (check_mode (entry, mode, err) < 0
+      || signature_demand (entry, err) < 0
+      || conformance_demand (entry, err) < 0)
     return -1;
   provider = provider_new (entry, place);
   if (!provider)

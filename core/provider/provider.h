@@ -40,7 +40,8 @@ struct provider_call {
 
 /* Loads, checks, starts and opens.  The entry and the place are borrowed until
  * provider_close: their registry lives longer.  IN_PROCESS is refused (E_DENIED) for what
- * coffer does not ship.  Each step that fails names itself. */
+ * coffer does not ship.  What the entry demands of the provider (require_...) is
+ * looked at first.  Each step that fails names itself. */
 int provider_open (const struct registry_entry *entry,
                    const struct place *place, enum provider_mode mode,
                    struct provider **out, struct error **err);

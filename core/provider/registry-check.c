@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "contract/contract.h"
+#include "provider/conformance.h"
 #include "provider/integrity.h"
 #include "provider/loader.h"
 #include "provider/registry-read.h"
@@ -154,6 +155,27 @@ check_config (const struct registry_entry *entry, json_t *checks)
   detail = text_printf ("%zu of %zu keys have a value", entry->n_config,
                         entry->manifest->n_config);
   add_passed (checks, "config", detail ? detail : "complete");
+}
+
+json_t *
+registry_check_conformance (const struct registry_entry *entry)
+{
+  auto_error struct error *error = NULL;
+  auto_free char *detail = NULL;
+
+  if (entry->trust == TRUST_PACKAGED)
+    return registry_check_new ("conformance", 1,
+                               "shipped with coffer and tested with it", NULL);
+  if (conformance_check (entry, &error) < 0) {
+    if (entry->require_conformance)
+      return registry_check_failed ("conformance", error);
+    detail = text_printf ("not demanded (require_conformance: false); %s",
+                          error_message (error));
+  } else
+    detail = text_printf ("conformant, by the report of %s",
+                          entry->receipt->conformance.time
+                            ? entry->receipt->conformance.time : "the kit");
+  return registry_check_new ("conformance", 1, detail ? detail : "-", NULL);
 }
 
 static void

@@ -102,8 +102,18 @@ read_default_profile (const struct yaml_source *source,
 }
 
 const char *const operator_main_keys[] = {
-  "default_provider", "default_profile", "accept", NULL
+  "default_provider", "default_profile", "accept", "require_conformance",
+  "require_signature", NULL
 };
+
+static int
+read_flag (const struct yaml_source *source, const struct yaml_node *root,
+           const char *key, int *flag, struct error **err)
+{
+  const struct yaml_node *node = yaml_get (root, key);
+
+  return node ? yaml_flag (source, node, key, flag, err) : 0;
+}
 
 static int
 read_main (struct registry *registry, const struct registry_layer *layer,
@@ -128,6 +138,11 @@ read_main (struct registry *registry, const struct registry_layer *layer,
   if (node
       && read_default_profile (&source, node, &registry->default_profile, err)
            < 0)
+    return -1;
+  if (read_flag (&source, root, "require_conformance",
+                 &registry->require_conformance, err) < 0
+      || read_flag (&source, root, "require_signature",
+                    &registry->require_signature, err) < 0)
     return -1;
   node = yaml_get (root, "accept");
   return node ? read_accept (&source, node, &registry->accept, err) : 0;

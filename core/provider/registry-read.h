@@ -33,7 +33,7 @@ int operator_read (int dir, const char *name, const char *shown,
 extern const char *const operator_keys[];
 extern const char *const operator_main_keys[];
 
-/* coffer.yaml of each layer: default_provider, accept. */
+/* coffer.yaml of each layer. */
 int operator_read_main (struct registry_reader *reader, struct error **err);
 
 /* providers.d/ID.yaml of each layer, applied to the entry. */

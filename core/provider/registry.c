@@ -255,6 +255,10 @@ add_entry (struct registry *registry, const char *id, char *take_dir,
   *entry = (struct registry_entry){ .id = own, .trust = trust,
                                     .state = PROVIDER_ENABLED,
                                     .dir = take_dir, .dir_fd = -1 };
+  if (trust != TRUST_PACKAGED) {
+    entry->require_conformance = registry->require_conformance;
+    entry->require_signature = registry->require_signature;
+  }
   return entry;
 }
 
@@ -438,6 +442,7 @@ load (const struct place *place, int all, const char *id,
   registry = reader.registry;
   registry->default_provider = strdup (REGISTRY_BUILTIN_DEFAULT);
   registry->default_source = "builtin";
+  registry->require_conformance = 1;
   if (registry->default_provider == NULL)
     return error_set (err, E_NO_MEMORY, 0, "reading the registry");
   if (operator_read_main (&reader, err) < 0)

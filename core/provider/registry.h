@@ -44,6 +44,8 @@ struct registry_entry {
   size_t n_config;
   struct registry_config *config;
   int allow_degraded;           /* worker.allow_degraded */
+  /* What opening it demands; never of what is shipped with coffer. */
+  int require_conformance, require_signature;
   int held_in_worker;           /* the operator set permissions or limits */
   char *override_path;          /* providers.d/ID.yaml when there is one */
 };
@@ -53,6 +55,8 @@ struct registry {
   struct registry_entry *entries;       /* sorted by id */
   char *default_provider;
   const char *default_source;   /* builtin, system, user */
+  int require_conformance;      /* coffer.yaml, else 1 */
+  int require_signature;        /* coffer.yaml, else 0 */
   char *default_profile;        /* for requests that name none; NULL: none */
   /* coffer.yaml `accept`: protecting defaults the operator does without, by
    * their capability word; NULL-terminated, NULL: none. */
@@ -101,6 +105,8 @@ json_t *registry_check (const struct registry_entry *entry, int verify);
 json_t *registry_check_new (const char *check, int ok, const char *detail,
                             const char *remedy);
 json_t *registry_check_failed (const char *check, const struct error *error);
+/* Whether it has shown that it keeps the contract: ok where nobody asks. */
+json_t *registry_check_conformance (const struct registry_entry *entry);
 int registry_check_passed (const json_t *checks);
 
 const char *registry_trust_name (enum registry_trust trust);

@@ -41,4 +41,5 @@ SCENARIOS += \
   %D%/template.sh \
   %D%/template-hostile.sh \
   %D%/terminal.sh \
+  %D%/trust.sh \
   %D%/usage.sh

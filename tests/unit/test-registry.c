@@ -518,6 +518,25 @@ origins_are_told_and_secrets_are_not_read_before_they_are_needed (void **state)
   assert_string_equal (entry->config[2].origin, "default");
 }
 
+static void
+the_default_is_set_and_reset (void **state)
+{
+  auto_place struct place *place = places (state);
+  auto_registry struct registry *registry = NULL;
+  auto_free char *now = NULL, *again = NULL;
+
+  put (state, "config/coffer.yaml", "# kept\n");
+  assert_int_equal (registry_set_default (place, "good", NULL), 0);
+  assert_int_equal (registry_load_one (place, NULL, &registry, NULL), 0);
+  assert_string_equal (registry->default_provider, "good");
+  assert_string_equal (registry->default_source, "user");
+  assert_int_equal (registry_reset_default (place, "other", &now, NULL), 0);
+  assert_string_equal (now, "good");
+  assert_int_equal (registry_reset_default (place, "good", &again, NULL), 0);
+  assert_string_equal (again, "linux");
+  assert_int_equal (registry_set_default (place, "../x", NULL), -1);
+}
+
 int
 main (void)
 {
@@ -536,6 +555,7 @@ main (void)
     IN_FOLDER (a_secret_written_down_is_not_repeated),
     IN_FOLDER (folders_that_others_can_change_are_not_read),
     IN_FOLDER (coffer_yaml_is_read_strictly),
+    IN_FOLDER (the_default_is_set_and_reset),
     IN_FOLDER (the_nearest_provider_is_named),
     IN_FOLDER (values_come_from_the_environment_the_operator_or_the_default),
     IN_FOLDER (secrets_come_from_the_credentials_of_systemd),
