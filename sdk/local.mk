@@ -5,12 +5,14 @@ lib_LIBRARIES += %D%/lib/libcoffer-provider.a
 %C%_lib_libcoffer_provider_a_SOURCES = \
   %D%/lib/address.c \
   %D%/lib/buffer.c \
+  %D%/lib/commands.c \
   %D%/lib/escape.c \
   %D%/lib/fd.c \
   %D%/lib/files.c \
   %D%/lib/internal.h \
   %D%/lib/name.c \
   %D%/lib/path.c \
+  %D%/lib/process.c \
   %D%/lib/tree.c
 # -fPIC: modules are made of it as well as programs.
 %C%_lib_libcoffer_provider_a_CPPFLAGS = -I$(top_srcdir)/sdk/include
@@ -20,10 +22,12 @@ cofferincludedir = $(includedir)/coffer
 dist_cofferinclude_HEADERS = \
   %D%/include/coffer/address.h \
   %D%/include/coffer/buffer.h \
+  %D%/include/coffer/commands.h \
   %D%/include/coffer/contract.h \
   %D%/include/coffer/fd.h \
   %D%/include/coffer/files.h \
   %D%/include/coffer/path.h \
+  %D%/include/coffer/process.h \
   %D%/include/coffer/provider.h
 
 m4macrosdir = $(datadir)/aclocal
@@ -45,6 +49,7 @@ CLEANFILES += %D%/coffer.pc
 	  -e 's|@CONTRACT_MAJOR[@]|$(CONTRACT_MAJOR)|' \
 	  -e "s|@CONTRACT_MINOR[@]|$$minor|" \
 	  -e 's|@providersdir_pc[@]|$(providersdir)|' \
+	  -e 's|@templatedir_pc[@]|$(templatedir)|' \
 	  -e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|' \
 	  -e 's|@SANITIZE[@]|$(SANITIZE)|;s| *$$||' \
 	  $(srcdir)/%D%/coffer.pc.in > $@.tmp && mv $@.tmp $@
@@ -56,3 +61,20 @@ dist_doc_DATA = %D%/doc/demo.c %D%/doc/operations.md
 .PHONY: update-operations
 update-operations: coffer$(EXEEXT)
 	./coffer contract --markdown > $(srcdir)/sdk/doc/operations.md
+
+# A whole provider for an author to copy: built by a test from what is
+# installed, and from nothing of this tree.
+templatedir = $(datadir)/coffer/template
+dist_template_DATA = \
+  %D%/template/Makefile \
+  %D%/template/README.md \
+  %D%/template/check.sh \
+  %D%/template/example.c \
+  %D%/template/example.h \
+  %D%/template/example.yaml \
+  %D%/template/inside.c \
+  %D%/template/sandbox.c
+templateautotoolsdir = $(templatedir)/autotools
+dist_templateautotools_DATA = \
+  %D%/template/autotools/Makefile.am \
+  %D%/template/autotools/configure.ac

@@ -171,6 +171,25 @@ coffer_strings_printf (struct coffer_strings *strings, const char *fmt, ...)
 }
 
 void
+coffer_strings_set (struct coffer_strings *strings, const char *entry)
+{
+  const char *end = strchr (entry, '=');
+  size_t length = end ? (size_t) (end - entry) + 1 : strlen (entry) + 1;
+  char *copy;
+
+  for (size_t i = 0; i < strings->count; i++)
+    if (strncmp (strings->items[i], entry, length) == 0) {
+      copy = strdup (entry);
+      if (copy)
+        free (strings->items[i]);
+      strings->failed |= !copy;
+      strings->items[i] = copy ? copy : strings->items[i];
+      return;
+    }
+  coffer_strings_add (strings, entry);
+}
+
+void
 coffer_strings_free (struct coffer_strings *strings)
 {
   int keep = errno;

@@ -7,5 +7,6 @@ SCENARIOS += \
   %D%/module.sh \
   %D%/needed.sh \
   %D%/reference.sh \
+  %D%/sdk-template.sh \
   %D%/tree.sh
 EXTRA_DIST += %D%/tap.sh

@@ -62,6 +62,8 @@ struct coffer_strings {
 void coffer_strings_add (struct coffer_strings *strings, const char *s);
 void coffer_strings_printf (struct coffer_strings *strings, const char *fmt,
                             ...) __attribute__ ((format (printf, 2, 3)));
+/* Adds NAME=VALUE in the place of another of that name, as environments do. */
+void coffer_strings_set (struct coffer_strings *strings, const char *entry);
 void coffer_strings_free (struct coffer_strings *strings);
 /* As a strv for the contract, until the next change: never NULL. */
 const char *const *coffer_strings_view (const struct coffer_strings *strings);

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting, reaping and finding processes.  The child of a program with
+ * threads makes nothing but system calls until it executes: no allocation, no
+ * stdio.  Whatever fails on the way is written to a pipe that the program's
+ * start closes. */
+
+#define _GNU_SOURCE
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+#include <coffer/process.h>
+
+#define ENVIRON_MAX (4 << 20)
+
+enum { AT_PROCESS, AT_FOLDER, AT_PROGRAM };
+
+struct report {
+  int sys_errno, stage;
+};
+
+/* -- the child ---- */
+
+static void __attribute__ ((noreturn))
+give_up (int pipe, int stage)
+{
+  struct report report = {errno, stage};
+
+  coffer_write_all (pipe, &report, sizeof report);
+  _exit (127);
+}
+
+/* By the system call, as the library keeps two signals for itself and leaves
+ * them as they are in what it starts.  All of it zero is SIG_DFL. */
+static void
+reset_signals (void)
+{
+  const struct {
+    unsigned long words[4];
+  } by_default = {{0}};
+  sigset_t none;
+
+  for (int s = 1; s < NSIG; s++)        /* SIGKILL refuses; no matter */
+    syscall (SYS_rt_sigaction, s, &by_default, NULL, sizeof (uint64_t));
+  sigemptyset (&none);
+  sigprocmask (SIG_SETMASK, &none, NULL);
+}
+
+/* Above 2, so that no dup2 overwrites one that is still needed. */
+static int
+raise_fd (int fd, int flags)
+{
+  int null;
+
+  if (fd >= 0)
+    return fcntl (fd, F_DUPFD_CLOEXEC, 3);
+  null = open ("/dev/null", flags | O_CLOEXEC);
+  return null >= 0 && null < 3 ? fcntl (null, F_DUPFD_CLOEXEC, 3) : null;
+}
+
+static int
+set_streams (const struct coffer_process *process)
+{
+  int in = raise_fd (process->in, O_RDONLY);
+  int out = raise_fd (process->out, O_WRONLY);
+  int err = raise_fd (process->err, O_WRONLY);
+
+  if (in < 0 || out < 0 || err < 0 || dup2 (in, 0) < 0 || dup2 (out, 1) < 0 ||
+      dup2 (err, 2) < 0)
+    return -1;
+  return 0;
+}
+
+static const char *
+path_of (const char *const *env)
+{
+  for (; env && *env; env++)
+    if (strncmp (*env, "PATH=", 5) == 0)
+      return *env + 5;
+  return "/usr/local/bin:/usr/bin:/bin";
+}
+
+/* As a shell looks for it: a name with a slash as it is, any other along PATH,
+ * and what may not be run is said rather than what was not found after it. */
+static void
+run_program (const struct coffer_process *process)
+{
+  char *const *argv = (char *const *) (uintptr_t) process->argv;
+  char *const *env = (char *const *) (uintptr_t) process->env;
+  const char *name = argv[0], *at, *end;
+  size_t size = strlen (name) + 1;
+  char full[PATH_MAX];
+  int denied = 0;
+
+  if (strchr (name, '/')) {
+    execve (name, argv, env);
+    return;
+  }
+  errno = ENOENT;
+  for (at = path_of (process->env); at && *name; at = *end ? end + 1 : NULL) {
+    end = strchrnul (at, ':');
+    if (end == at || (size_t) (end - at) + 1 + size > sizeof full)
+      continue;
+    memcpy (full, at, (size_t) (end - at));
+    full[end - at] = '/';
+    memcpy (full + (end - at) + 1, name, size);
+    execve (full, argv, env);
+    denied |= errno == EACCES;
+    if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+      return;
+  }
+  errno = denied ? EACCES : ENOENT;
+}
+
+static void __attribute__ ((noreturn))
+child_main (const struct coffer_process *process, int pipe)
+{
+  int high = fcntl (pipe, F_DUPFD_CLOEXEC, 3);
+
+  if (high < 0)
+    give_up (pipe, AT_PROCESS);
+  umask (022);
+  if (set_streams (process) < 0)
+    give_up (high, AT_PROCESS);
+  if (process->cwd && chdir (process->cwd) < 0)
+    give_up (high, AT_FOLDER);
+  reset_signals ();
+  run_program (process);
+  give_up (high, AT_PROGRAM);
+}
+
+/* -- the parent ---- */
+
+/* A fork that gives a process descriptor with it.  All signals are blocked:
+ * no handler of ours may run in the child. */
+static int
+fork_child (const struct coffer_process *process, int pipe, int *pidfd)
+{
+  sigset_t all, old;
+  long pid;
+  int keep;
+
+  sigfillset (&all);
+  pthread_sigmask (SIG_SETMASK, &all, &old);
+#ifdef __s390x__
+  pid = syscall (SYS_clone, NULL, CLONE_PIDFD | SIGCHLD, pidfd, NULL, NULL);
+#else
+  pid = syscall (SYS_clone, CLONE_PIDFD | SIGCHLD, NULL, pidfd, NULL, NULL);
+#endif
+  if (pid == 0)
+    child_main (process, pipe);
+  keep = errno;
+  pthread_sigmask (SIG_SETMASK, &old, NULL);
+  errno = keep;
+  return pid < 0 ? -1 : 0;
+}
+
+int
+coffer_process_start (const struct coffer_process *process,
+                      const char **failed)
+{
+  static const char *const words[] = {"process", "working folder", "program"};
+  coffer_autoclose int reads = -1, writes = -1, pidfd = -1;
+  struct report report = {EAGAIN, AT_PROCESS};
+  struct coffer_process_end end;
+  int ends[2];
+  ssize_t n;
+
+  if (failed)
+    *failed = words[AT_PROCESS];
+  if (!process->argv || !process->argv[0]) {
+    errno = EINVAL;
+    return -1;
+  }
+  if (pipe2 (ends, O_CLOEXEC) < 0)
+    return -1;
+  reads = ends[0];
+  writes = ends[1];
+  if (fork_child (process, writes, &pidfd) < 0)
+    return -1;
+  coffer_fd_close (&writes);
+  n = coffer_read_all (reads, &report, sizeof report);
+  if (n == 0)
+    return coffer_fd_steal (&pidfd);
+  coffer_process_reap (pidfd, &end);
+  if (failed && report.stage >= AT_PROCESS && report.stage <= AT_PROGRAM)
+    *failed = words[report.stage];
+  errno = report.sys_errno;
+  return -1;
+}
+
+/* Through the system call, as the library's waitid has no place for usage. */
+int
+coffer_process_reap (int pidfd, struct coffer_process_end *end)
+{
+  struct rusage usage = {0};
+  siginfo_t info = {0};
+  long r;
+
+  do
+    r = syscall (SYS_waitid, P_PIDFD, pidfd, &info, WEXITED, &usage);
+  while (r < 0 && errno == EINTR);
+  if (r < 0)
+    return -1;
+  end->code = info.si_code == CLD_EXITED ? info.si_status : -1;
+  end->signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
+  end->cpu_us = (uint64_t) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+                  * 1000000
+                + (uint64_t) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+  return 0;
+}
+
+/* -- by their mark ---- */
+
+static int
+is_marked (int process, const char *mark)
+{
+  coffer_autoclose int fd = openat (process, "environ", O_RDONLY | O_CLOEXEC);
+  size_t length = strlen (mark), size, at;
+  int found = 0;
+  char *text;
+
+  if (fd < 0 || coffer_read_whole (fd, ENVIRON_MAX, &text, &size) < 0)
+    return 0;
+  for (at = 0; at < size && !found; at += strlen (text + at) + 1)
+    found = strncmp (text + at, mark, length) == 0;
+  free (text);
+  return found;
+}
+
+/* A folder of /proc is its process for as long as it is open, and takes
+ * signals as a process descriptor does: no number is used twice between. */
+static int
+signal_one (int proc, const char *name, const char *mark, int signal)
+{
+  coffer_autoclose int fd = openat (proc, name, O_RDONLY | O_DIRECTORY
+                                                | O_CLOEXEC);
+  struct stat st;
+
+  if (fd < 0 || fstat (fd, &st) < 0 || st.st_uid != geteuid ()
+      || !is_marked (fd, mark))
+    return 0;
+  return syscall (SYS_pidfd_send_signal, fd, signal, NULL, 0) == 0;
+}
+
+int
+coffer_process_signal_marked (const char *mark, int signal)
+{
+  DIR *proc = opendir ("/proc");
+  long self = (long) getpid (), pid;
+  struct dirent *entry;
+  int n = 0;
+
+  if (!proc)
+    return -1;
+  while ((entry = readdir (proc))) {
+    pid = strtol (entry->d_name, NULL, 10);
+    if (pid > 0 && pid != self)
+      n += signal_one (dirfd (proc), entry->d_name, mark, signal);
+  }
+  closedir (proc);
+  return n;
+}

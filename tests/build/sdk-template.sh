@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The template, as an author gets it: copied from a DESTDIR install, built by
+# make and by autotools with nothing but what is installed there, sealed, and
+# made to run a command.
+. "$COFFER_SOURCE/tests/build/tap.sh"
+unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR COFFER_PROVIDER
+# A library with sanitizers wants a module with them.
+CC=$(sed -n 's/^\(CC\|SANITIZE\) = *//p' "$COFFER_BUILD/Makefile" | tr '\n' ' ')
+dest=$tmp/dest
+plan 11
+
+check "make install into a DESTDIR" \
+  make -s -C "$COFFER_BUILD" install DESTDIR="$dest"
+PKG_CONFIG_LIBDIR=$(dirname "$(find "$dest" -name coffer.pc)")
+PKG_CONFIG_SYSROOT_DIR=$dest
+ACLOCAL_PATH=$(dirname "$(find "$dest" -name coffer.m4)")
+export PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR ACLOCAL_PATH CC
+template=$(pkg-config --variable=templatedir coffer)
+template=$dest${template#"$dest"}
+sealer=$(find "$dest" -type f -name coffer -path '*/bin/*')
+
+# What is installed seals; what runs is beside the helpers of the build.
+cp -r "$template" "$tmp/plain"
+cd "$tmp/plain" || exit 1
+check "make, by coffer.pc alone" sh -c \
+  'make COFFER="$1" CC="$CC" WARN="-std=gnu11 -Wall -Wextra -Werror" \
+    >"$2" 2>&1 || { cat "$2"; exit 1; }' - "$sealer" "$tmp/make.log"
+traces () {
+  grep -hF -e "$COFFER_SOURCE" "$tmp/make.log"
+  grep -lF -e "$(cd "$COFFER_SOURCE" && pwd -P)/sdk" build/example.so
+}
+check "and nothing of the tree" silent traces
+check "it exports one symbol" sh -c \
+  'nm -D --defined-only build/example.so | grep -v "__[a-z]*san_\|__odr" \
+    | awk "{ print \$3 }" | grep -vx coffer_provider_0 && exit 1 || exit 0'
+sealed () {
+  hash=$(sha256sum < build/example.so | cut -c 1-64)
+  grep -q "sha256: \"$hash\"" build/example.yaml
+}
+check "the manifest names its bytes" sealed
+
+# A place of our own, with the provider in it.
+home () { # DIR
+  rm -rf "$tmp/home"
+  mkdir -p -m 755 "$tmp/home" "$tmp/home/providers" "$tmp/home/providers/example"
+  install -m 644 "$1/example.so" "$1/example.yaml" "$tmp/home/providers/example"
+  printf '{"trust": "local", "manifest_sha256": "%s"}\n' \
+    "$(sha256sum < "$1/example.yaml" | cut -c 1-64)" \
+    > "$tmp/home/providers/example/receipt.json"
+  echo 'require_conformance: false' > "$tmp/home/coffer.yaml"
+  chmod 644 "$tmp/home/providers/example/receipt.json"
+}
+coffer () { COFFER_HOME="$tmp/home" "$COFFER_BUILD/coffer" "$@"; }
+runs () {
+  home "$1"
+  said=$(printf 'café\n☃\n' | coffer run --provider example -i -e A=1 -- \
+    sh -c 'cat; echo $A; exit 7') && status=0 || status=$?
+  [ "$said $status" = "$(printf 'café\n☃\n1') 7" ] \
+    || { echo "said $said and $status"; return 1; }
+}
+check "a command runs in it" runs build
+times_out () {
+  coffer run --provider example --timeout 1s -- \
+    sh -c 'sleep 4242 & (sleep 4242 &) ; sleep 4242' && status=0 || status=$?
+  [ "$status" = 124 ] || { echo "status $status"; return 1; }
+  ! ps -eo stat,args | grep -v '^Z' | grep '[s]leep 4242'
+}
+check "its time is over for all that it started" times_out
+left () { find "$tmp/home/run/example" -mindepth 1 2>/dev/null; }
+check "nothing is left of it" silent left
+killed () {
+  coffer run --provider example -- sh -c 'kill -9 $PPID; sleep 30' \
+    && status=0 || status=$?
+  [ "$status" = 125 ] || { echo "status $status"; return 1; }
+  runs build && silent left
+}
+check "a worker that dies leaves nothing for the next" killed
+
+cp -r "$template" "$tmp/auto"
+cd "$tmp/auto" || exit 1
+configured () {
+  mv autotools/* . && rm Makefile && rmdir autotools && autoreconf -fi &&
+  ./configure COFFER="$sealer" CC="$CC" && make &&
+  make install DESTDIR="$tmp/package"
+}
+check "autotools, by coffer.m4 alone" configured
+check "a command runs in that" runs build
+finish
