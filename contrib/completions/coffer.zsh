@@ -9,7 +9,7 @@ _coffer () {
     if [[ -n $skip ]]; then skip=; continue; fi
     case $word in
       --) _normal; return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--output|--dir) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--output|--dir|--only|--seed|--junit) skip=1 ;;
       -*) ;;
       *) case $path in
            ''|sandbox|template|profile|provider) path=${path:+$path }$word ;;
@@ -28,7 +28,7 @@ _coffer () {
     '-h[print this and exit]'
   )
   case $path in
-    '') own=('1:command:(run sandbox template profile provider seal call contract explain version help)') ;;
+    '') own=('1:command:(run sandbox template profile provider seal kit call contract explain version help)') ;;
     sandbox) own=('1:group:(sandbox)' '2:command:(create connect list info extend kill prune exec attach shell upload download ls pause resume metrics ps signal port)') ;;
     template) own=('1:group:(template)' '2:command:(add list remove)') ;;
     profile) own=('1:group:(profile)' '2:command:(list show)') ;;
@@ -175,6 +175,13 @@ _coffer () {
     'seal') own=(
       '--output[write there instead of into the manifest]:FILE:_files'
       '--dir[where the module is; beside it unless said]:DIR:_files -/'
+      '*:argument:_files') ;;
+    'kit') own=(
+      '--list[print the cases and what each proves]'
+      '*--only[only cases whose id is like this]:GLOB: '
+      '--seed[draw order and values from this number]:N: '
+      '--in-process[without a worker, for debugging; never conformant]'
+      '--junit[write a report for JUnit'\''s readers too]:FILE:_files'
       '*:argument:_files') ;;
     'call') own=(
       '--timeout[give the call this long; 60s unless said]:TIME: '

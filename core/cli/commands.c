@@ -16,6 +16,7 @@ const struct cli_table cli_tables[] = {
   { profile_commands },
   { provider_commands },
   { seal_commands },
+  { kit_commands },
   { call_commands },
   { contract_commands },
   { explain_commands },

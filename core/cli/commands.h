@@ -20,5 +20,6 @@ extern const struct cli_command profile_commands[];
 extern const struct cli_command template_commands[];
 extern const struct cli_command provider_commands[];
 extern const struct cli_command seal_commands[];
+extern const struct cli_command kit_commands[];
 
 #endif /* CLI_COMMANDS_H */

@@ -28,6 +28,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/hint.c \
   %D%/host.c \
   %D%/invocation.c \
+  %D%/kit.c \
   %D%/mount.c \
   %D%/operation.c \
   %D%/options.c \

@@ -178,3 +178,25 @@ provider_invoke_args (struct provider *provider, uint32_t id,
   contract_args_values (op, args, values);
   return provider_invoke (provider, id, values, call, err);
 }
+
+int
+provider_try (struct provider *provider, uint32_t id,
+              const union contract_value *values,
+              const struct provider_call *call, struct outcome *outcome,
+              struct error **err)
+{
+  const struct contract_op *op = contract_op_by_id (provider->contract, id);
+  struct invoke invoke = {
+    .op = op, .values = values, .sink = call->sink,
+    .deadline_ns = call->deadline_ns, .cancel_fd = call->cancel_fd
+  };
+
+  if (!op || id == COFFER_OP_open || id == COFFER_OP_close)
+    return error_set (err, E_INTERNAL, 0, "operation %u is not for callers",
+                      id);
+  if (check_arguments (provider, op, values, err) < 0)
+    return -1;
+  invoke_run (provider, &invoke);
+  *outcome = invoke.outcome;
+  return 0;
+}

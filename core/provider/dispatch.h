@@ -70,6 +70,14 @@ int worker_start (struct provider *provider, struct error **err);
 /* A call of the host's own (open, close, probe), past state and capability. */
 void invoke_run (struct provider *provider, struct invoke *invoke);
 
+/* For the conformance kit: past the check of capabilities, with the module's own
+ * answer instead of the public error.  -1: arguments that no module is given.
+ * The caller frees the outcome with outcome_fini. */
+int provider_try (struct provider *provider, uint32_t op,
+                  const union contract_value *values,
+                  const struct provider_call *call, struct outcome *outcome,
+                  struct error **err);
+
 /* ---- what a running module says ------------------------------------------
  * Each takes text and data as they came and checks them. */
 

@@ -233,6 +233,7 @@ invoke_return (struct invoke *invoke, int32_t code)
 {
   struct outcome *outcome = &invoke->outcome;
 
+  outcome->returned = code;
   if (code == COFFER_CANCELLED && ran_out (invoke)) {
     code = COFFER_TIMEOUT;
     outcome_fail (outcome, code, COFFER_RETRY_DEFAULT, "not done in time",

@@ -15,6 +15,7 @@
 
 struct outcome {
   int32_t code;                 /* enum coffer_code, checked */
+  int32_t returned;             /* the same as the module gave it */
   int32_t retryable;            /* enum coffer_retryable */
   char *message;
   json_t *details;              /* an object, or NULL */

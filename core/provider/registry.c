@@ -220,7 +220,7 @@ load_entry (const struct registry_reader *reader, struct registry_entry *entry)
   int r;
 
   if (entry->error == NULL && load_manifest (entry, &error) == 0) {
-    r = entry->trust == TRUST_PACKAGED ? 1 : read_receipt (entry, &error);
+    r = entry->trust != TRUST_DROPPED ? 1 : read_receipt (entry, &error);
     if (r == 0) {
       entry->state = PROVIDER_QUARANTINED;
       return;
@@ -469,6 +469,83 @@ registry_load_one (const struct place *place, const char *id,
                    struct registry **out, struct error **err)
 {
   return load (place, 0, id, out, err);
+}
+
+/* -- one folder ------------------------------------------------------------- */
+
+/* The id of the one manifest in a folder: of ID.yaml. */
+static int
+folder_id (int dir, const char *shown, char **id, struct error **err)
+{
+  coffer_autostrings struct coffer_strings ids = { 0 };
+
+  if (list_folder (dir, ".yaml", &ids, err) < 0)
+    return -1;
+  if (ids.count != 1) {
+    error_set (err, E_MANIFEST, 0, "%s holds %zu manifests ID.yaml, not one",
+               shown, ids.count);
+    error_hint (err, ids.count ? "name the manifest itself"
+                               : "build the provider there, then `coffer seal`");
+    return -1;
+  }
+  *id = strdup (ids.items[0]);
+  return *id ? 0 : error_set (err, E_NO_MEMORY, 0, "reading %s", shown);
+}
+
+/* A folder, or a manifest in one: its folder, and its id. */
+static int
+split_path (const char *path, char **dir, char **id, struct error **err)
+{
+  auto_free char *whole = realpath (path, NULL);
+  size_t size = whole ? strlen (whole) : 0;
+  char *slash = whole ? strrchr (whole, '/') : NULL;
+
+  if (!whole)
+    return error_set (err, E_NOT_FOUND, errno, "open %s", path);
+  if (size > 5 && strcmp (whole + size - 5, ".yaml") == 0) {
+    whole[size - 5] = '\0';
+    *slash = '\0';
+    *id = strdup (slash + 1);
+  }
+  *dir = strdup (*whole ? whole : "/");
+  return *dir ? 0 : error_set (err, E_NO_MEMORY, 0, "reading %s", path);
+}
+
+static int
+load_folder (struct registry_reader *reader, const char *path,
+             struct error **err)
+{
+  auto_free char *dir = NULL, *id = NULL;
+  coffer_autoclose int fd = -1;
+  struct registry_entry *entry;
+
+  if (split_path (path, &dir, &id, err) < 0)
+    return -1;
+  fd = place_open_trusted_dir (dir, err);
+  if (fd < 0 || (!id && folder_id (fd, dir, &id, err) < 0))
+    return -1;
+  if (!text_is_id (id))
+    return error_set (err, E_MANIFEST, 0, "%s is not named after an id: "
+                      "ID.yaml", path);
+  entry = add_entry (reader->registry, id, strdup (dir), TRUST_LOCAL, err);
+  if (entry == NULL)
+    return -1;
+  entry->dir_fd = coffer_fd_steal (&fd);
+  load_entry (reader, entry);
+  return 0;
+}
+
+int
+registry_load_folder (const struct place *place, const char *path,
+                      struct registry **out, struct error **err)
+{
+  __attribute__ ((cleanup (reader_fini))) struct registry_reader reader;
+
+  if (reader_init (&reader, place, err) < 0
+      || load_folder (&reader, path, err) < 0)
+    return -1;
+  *out = steal (reader.registry);
+  return 0;
 }
 
 static void

@@ -71,6 +71,11 @@ int registry_load (const struct place *place, struct registry **out,
  * touching the others. */
 int registry_load_one (const struct place *place, const char *id,
                        struct registry **out, struct error **err);
+/* One that is not registered: PATH is its folder, with one manifest ID.yaml, or
+ * that manifest.  The same checks, without a receipt: for the conformance kit.
+ * What is wrong with it is the entry's own error. */
+int registry_load_folder (const struct place *place, const char *path,
+                          struct registry **out, struct error **err);
 void registry_free (struct registry *registry);
 DEFINE_CLEANUP (struct registry *, registry_free, auto_registry)
 #define auto_registry CLEANUP (auto_registry)

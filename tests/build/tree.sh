@@ -24,13 +24,22 @@ no_spdx () {
 check "every source file carries its licence" silent no_spdx
 
 # A quoted file of plugins and sdk lies in its own folder or the one above, a
-# bracketed one of ours is <coffer/…>.
+# bracketed one of ours is <coffer/…>.  The kit's runner is the host's.
 strangers () {
-  grep -E '^(plugins|sdk)/.*\.[ch]$' "$tmp/files" | xargs grep -nE \
+  grep -E '^(plugins|sdk)/.*\.[ch]$' "$tmp/files" \
+    | grep -v '^sdk/kit/runner/' | xargs grep -nE \
     '^[ ]*#[ ]*include[ ]*(<(base|contract|provider|sandbox|cli)/|"[^"]*/)' \
     | grep -vE '^plugins/[^/]*/[^/]*/[^/]*:.*"\.\./[^/"]*"'
 }
 check "plugins and sdk include nothing of the host" silent strangers
+
+# A case of the kit sees what an author sees, and nothing of the runner's.
+beyond_kit_h () {
+  grep -E '^sdk/kit/[^/]*\.[ch]$' "$tmp/files" \
+    | xargs grep -nE '^[ ]*#[ ]*include[ ]*"' | grep -v '"kit\.h"$'
+}
+check "cases of the kit include only <coffer/…>, libc and kit.h" \
+  silent beyond_kit_h
 
 # upward FOLDER FORBIDDEN-FOLDERS: what a lower layer must not include.
 upward () {
@@ -119,5 +128,5 @@ unsafe_calls () {
 }
 check "no call that cannot be used safely" silent unsafe_calls
 
-plan 10
+plan 11
 finish

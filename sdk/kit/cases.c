@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables of cases: one a file. */
+
+#include "kit.h"
+
+extern const struct kit_case kit_life_cases[], kit_load_cases[];
+
+const struct kit_case *const kit_tables[] = {
+  kit_load_cases,
+  kit_life_cases,
+  NULL
+};

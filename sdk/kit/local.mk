@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# The conformance kit: cases, which see what any author sees, and the runner,
+# which alone knows the host.
+noinst_LIBRARIES += %D%/libkit-cases.a %D%/libkit-runner.a
+
+%C%_libkit_cases_a_CPPFLAGS = -I$(top_srcdir)/sdk/include -D_GNU_SOURCE
+%C%_libkit_cases_a_CFLAGS = $(HOST_CC_FLAGS)
+%C%_libkit_cases_a_SOURCES = \
+  %D%/kit.h \
+  %D%/cases.c \
+  %D%/case-life.c \
+  %D%/case-load.c
+
+%C%_libkit_runner_a_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+%C%_libkit_runner_a_CFLAGS = $(HOST_CC_FLAGS)
+%C%_libkit_runner_a_SOURCES = \
+  %D%/runner/call.c \
+  %D%/runner/case.c \
+  %D%/runner/instance.c \
+  %D%/runner/process.c \
+  %D%/runner/report.c \
+  %D%/runner/run.c \
+  %D%/runner/runner.h \
+  %D%/runner/steps.c \
+  %D%/runner/subject.c \
+  %D%/runner/tap.c \
+  %D%/runner/world.c
+
+kit_archives = %D%/libkit-runner.a %D%/libkit-cases.a %D%/libkit-runner.a \
+  core/provider/libprovider.a core/contract/libcontract.a \
+  core/base/libbase.a
+kit_libs = sdk/lib/libcoffer-provider.a $(FFI_LIBS) $(YAML_LIBS) \
+  $(JANSSON_LIBS) $(SECCOMP_LIBS) $(MD_LIBS)
+
+# As of `coffer` there are two programs, which differ in the paths compiled in:
+# the one of the build tree takes the other's place in stage/.
+pkglibexec_PROGRAMS += %D%/coffer-kit
+%C%_coffer_kit_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+%C%_coffer_kit_CFLAGS = $(HOST_CC_FLAGS)
+%C%_coffer_kit_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_coffer_kit_SOURCES = %D%/runner/main.c
+%C%_coffer_kit_LDADD = $(kit_archives) core/base/libplace-install.a \
+  $(kit_libs)
+
+noinst_PROGRAMS += %D%/runner/coffer-kit
+stage_helpers += %D%/runner/coffer-kit
+%C%_runner_coffer_kit_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+%C%_runner_coffer_kit_CFLAGS = $(HOST_CC_FLAGS)
+%C%_runner_coffer_kit_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_runner_coffer_kit_SOURCES = %D%/runner/main.c
+%C%_runner_coffer_kit_LDADD = $(kit_archives) core/base/libplace-build.a \
+  $(kit_libs)

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coffer-kit, which `coffer kit` executes: its options are those of the command,
+ * and the manual of both is coffer-kit(1). */
+
+#include <config.h>
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "runner.h"
+
+static int
+fail (const struct options *options, struct error *error)
+{
+  const struct error_info *info = error_lookup (error->number);
+  const char *next = error_next_step (error);
+
+  if (options->json) {
+    auto_json json_t *json = error_to_json (error);
+    auto_free char *text = json_text (json);
+
+    printf ("%s\n", text ? text : "{}");
+  } else {
+    fprintf (stderr, "coffer: E%d: %s\n", error->number,
+             error_message (error));
+    if (next)
+      fprintf (stderr, "  %s\n", next);
+  }
+  return info ? info->exit_status : 1;
+}
+
+enum { OPTION_SEED = 256, OPTION_ONLY, OPTION_IN_PROCESS, OPTION_LIST,
+       OPTION_JUNIT, OPTION_JSON, OPTION_COLOR, OPTION_VERBOSE };
+
+static const struct option long_options[] = {
+  { "seed", required_argument, NULL, OPTION_SEED },
+  { "only", required_argument, NULL, OPTION_ONLY },
+  { "in-process", no_argument, NULL, OPTION_IN_PROCESS },
+  { "list", no_argument, NULL, OPTION_LIST },
+  { "junit", required_argument, NULL, OPTION_JUNIT },
+  { "json", no_argument, NULL, OPTION_JSON },
+  { "color", no_argument, NULL, OPTION_COLOR },
+  { "verbose", no_argument, NULL, OPTION_VERBOSE },
+  { NULL, 0, NULL, 0 }
+};
+
+static int
+take_option (struct options *options, int option, size_t *n_only,
+             struct error **err)
+{
+  switch (option) {
+  case OPTION_SEED:
+    options->seed_given = 1;
+    if (text_parse_u64 (optarg, 0, UINT64_MAX, &options->seed) < 0)
+      return error_set (err, E_USAGE, 0, "--seed wants a number");
+    return 0;
+  case OPTION_ONLY:
+    options->only[(*n_only)++] = optarg;
+    return 0;
+  case OPTION_IN_PROCESS:
+    options->in_process = 1;
+    return 0;
+  case OPTION_LIST:
+    options->list = 1;
+    return 0;
+  case OPTION_JUNIT:
+    options->junit = optarg;
+    return 0;
+  case OPTION_JSON:
+    options->json = 1;
+    return 0;
+  case OPTION_COLOR:
+    options->color = 1;
+    return 0;
+  case OPTION_VERBOSE:
+    log_set_level (LOG_LEVEL_INFO);
+    return 0;
+  default:
+    return error_set (err, E_USAGE, 0, "coffer-kit: an option that it does "
+                      "not have");
+  }
+}
+
+static int
+read_options (struct options *options, int argc, char **argv,
+              struct error **err)
+{
+  size_t n_only = 0;
+  int option;
+
+  options->only = calloc ((size_t) argc + 1, sizeof *options->only);
+  if (!options->only)
+    return error_set (err, E_NO_MEMORY, 0, "out of memory");
+  opterr = 0;
+  while ((option = getopt_long (argc, argv, "", long_options, NULL)) != -1)
+    if (take_option (options, option, &n_only, err) < 0)
+      return -1;
+  options->provider = argv[optind];
+  if (!options->provider && !options->list)
+    return error_set (err, E_USAGE, 0, "kit wants a provider, a manifest or a "
+                      "folder");
+  if (!options->seed_given
+      && getrandom (&options->seed, sizeof options->seed, 0) < 0)
+    return error_set (err, E_IO, errno, "draw a seed");
+  if (!options->seed_given)
+    options->seed %= 1000000000;        /* one that is easily typed again */
+  return 0;
+}
+
+static int
+exit_status (const struct run *run)
+{
+  char why[512];
+
+  if (run->failed)
+    return 1;
+  return strcmp (run_verdict (run, why), "conformant") == 0 ? 0 : 3;
+}
+
+static int
+print_report (const struct run *run, struct error **err)
+{
+  auto_json json_t *report = report_json (run);
+  auto_free char *text = json_text (report);
+
+  if (!text)
+    return error_set (err, E_NO_MEMORY, 0, "out of memory");
+  if (run->options->json)
+    printf ("%s\n", text);
+  return run->options->junit
+           ? report_junit (run, run->options->junit, err) : 0;
+}
+
+static int
+kit_run (const struct options *options, struct error **err)
+{
+  auto_place struct place *place = NULL;
+  auto_subject struct subject *subject = NULL;
+  struct run run = { .options = options };
+  int status = -1;
+
+  if (place_find (&place, err) < 0
+      || subject_find (options->provider, place, options->in_process, &subject,
+                       err) < 0
+      || process_set_up (err) < 0)
+    return -1;
+  run.subject = subject;
+  if (run_all (&run, err) == 0) {
+    tap_end (&run);
+    if (print_report (&run, err) == 0)
+      status = exit_status (&run);
+  }
+  run_fini (&run);
+  return status;
+}
+
+int
+main (int argc, char **argv)
+{
+  struct options options = { 0 };
+  auto_error struct error *error = NULL;
+  int status = -1;
+
+  log_configure (getenv ("COFFER_LOG"));
+  if (read_options (&options, argc, argv, &error) == 0)
+    status = options.list ? list_print (&options, &error)
+                          : kit_run (&options, &error);
+  if (status < 0)
+    status = fail (&options, error);
+  free (options.only);
+  if (fflush (stdout) == EOF || ferror (stdout))
+    status = status ? status : 1;
+  return status;
+}

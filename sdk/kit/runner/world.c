@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The second path: what the machine itself says of processes. */
+
+#include <config.h>
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "base/cleanup.h"
+#include "runner.h"
+
+#define MAX_PROC (1024 * 1024)
+#define LOOK_NS 2000000
+
+int
+kit_sees_processes (struct kit *kit)
+{
+  static const char *const kinds[] = { "none", "namespaces", "container" };
+  size_t i;
+
+  for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    if (strcmp (kit_isolation (kit), kinds[i]) == 0)
+      return access ("/proc/self/stat", R_OK) == 0;
+  return 0;
+}
+
+static int
+file_has (pid_t pid, const char *name, const char *mark)
+{
+  char path[64];
+  auto_free char *bytes = NULL;
+  coffer_autoclose int fd = -1;
+  size_t size = 0;
+
+  snprintf (path, sizeof path, "/proc/%d/%s", (int) pid, name);
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0 || coffer_read_whole (fd, MAX_PROC, &bytes, &size) < 0)
+    return 0;
+  return memmem (bytes, size, mark, strlen (mark)) != NULL;
+}
+
+static int
+is_number (const char *name)
+{
+  return isdigit ((unsigned char) name[0]);
+}
+
+/* A zombie has neither arguments nor an environment. */
+int
+kit_marked_processes (struct kit *kit, const char *mark)
+{
+  DIR *proc = opendir ("/proc");
+  const pid_t own = getpid (), parent = getppid ();
+  struct dirent *item;
+  int n = 0;
+  pid_t pid;
+
+  if (!proc)
+    kit_fail (kit, "the kit cannot list /proc");
+  while ((item = readdir (proc))) {
+    pid = is_number (item->d_name) ? (pid_t) atoi (item->d_name) : 0;
+    if (pid <= 0 || pid == own || pid == parent)
+      continue;
+    n += file_has (pid, "cmdline", mark) || file_has (pid, "environ", mark);
+  }
+  closedir (proc);
+  return n;
+}
+
+void
+kit_wait_until (struct kit *kit, int (*test) (void *data), void *data,
+                uint32_t ms, const char *what)
+{
+  const int64_t until = coffer_now_ns () + ms * 1000000LL;
+
+  while (!test (data)) {
+    if (coffer_now_ns () >= until || coffer_now_ns () >= kit->deadline_ns)
+      kit_fail (kit, "expected within %u ms: %s; it did not come", ms, what);
+    nanosleep (&(struct timespec){ 0, LOOK_NS }, NULL);
+  }
+}
+
+int64_t
+kit_now_us (void)
+{
+  return coffer_now_ns () / 1000;
+}
+
+/* ---- what a worker holds ------------------------------------------------- */
+
+static uint32_t
+count_entries (pid_t pid, const char *name)
+{
+  char path[64];
+  struct dirent *item;
+  uint32_t n = 0;
+  DIR *dir;
+
+  snprintf (path, sizeof path, "/proc/%d/%s", (int) pid, name);
+  dir = opendir (path);
+  while (dir && (item = readdir (dir)))
+    n += is_number (item->d_name);
+  if (dir)
+    closedir (dir);
+  return n;
+}
+
+static uint32_t
+count_children (pid_t parent)
+{
+  char path[64], line[256];
+  DIR *proc = opendir ("/proc");
+  struct dirent *item;
+  uint32_t n = 0;
+  int ppid;
+
+  while (proc && (item = readdir (proc))) {
+    FILE *stat = NULL;
+    char *end;
+
+    if (!is_number (item->d_name))
+      continue;
+    snprintf (path, sizeof path, "/proc/%.16s/stat", item->d_name);
+    stat = fopen (path, "re");
+    if (stat && fgets (line, sizeof line, stat)
+        && (end = strrchr (line, ')'))
+        && sscanf (end + 1, " %*c %d", &ppid) == 1)
+      n += ppid == parent;
+    if (stat)
+      fclose (stat);
+  }
+  if (proc)
+    closedir (proc);
+  return n;
+}
+
+static uint64_t
+private_kib (pid_t pid)
+{
+  char path[64], line[256];
+  unsigned long long value, sum = 0;
+  FILE *rollup;
+
+  snprintf (path, sizeof path, "/proc/%d/smaps_rollup", (int) pid);
+  rollup = fopen (path, "re");
+  while (rollup && fgets (line, sizeof line, rollup))
+    if (sscanf (line, "Private_Dirty: %llu kB", &value) == 1
+        || sscanf (line, "Swap: %llu kB", &value) == 1)
+      sum += value;
+  if (rollup)
+    fclose (rollup);
+  return sum;
+}
+
+/* -1: there is no worker, or it cannot be looked at. */
+int
+kit_usage (struct kit_instance *instance, struct kit_usage *out)
+{
+  const pid_t pid = kit_worker_pid (instance);
+
+  if (pid <= 0)
+    return -1;
+  *out = (struct kit_usage){ .fds = count_entries (pid, "fd"),
+                             .threads = count_entries (pid, "task"),
+                             .children = count_children (pid),
+                             .private_kib = private_kib (pid) };
+  return out->fds && out->threads ? 0 : -1;
+}
