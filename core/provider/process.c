@@ -3,8 +3,9 @@
  *
  * It is executed from a descriptor that was checked, with an empty
  * environment and nothing open but /dev/null, a pipe for what it prints, and
- * the channel.  It leaves by itself when the channel ends: a parent-death
- * signal would follow the thread that started it. */
+ * the channel.  It leaves by itself when the channel ends, and where its module
+ * sees to it that it does not, the kernel ends it with its host: see the
+ * lifeline.  A parent-death signal would follow the thread that started it. */
 
 #include "config.h"
 
@@ -16,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <coffer/fd.h>
@@ -28,6 +30,7 @@
 #define WORKER_NAME "coffer-worker"
 #define START_NS (10 * 1000000000LL)
 #define REAP_MS 5000
+#define GROUP_MS 1000
 
 struct birth {
   int program, null, output, channel;
@@ -140,6 +143,30 @@ start_program (const struct provider *provider, struct process *out,
   return 0;
 }
 
+/* A pair of sockets that nobody but this process holds, and both ends of which
+ * owe the worker a SIGKILL when the other one is closed.  When the host ends,
+ * however it does, the kernel closes one of them first, and the other is still
+ * there to send it.  A worker has nothing of this pair, so that no module can
+ * undo it.  What a strict one has started is in its group and goes with it. */
+static int
+lifeline_new (struct process *process, struct error **err)
+{
+  pid_t owner = process->strict ? -process->pid : process->pid;
+  int i, flags;
+
+  if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, process->lifeline)
+      < 0)
+    return error_set (err, E_IO, errno, "make a lifeline");
+  for (i = 0; i < 2; i++) {
+    flags = fcntl (process->lifeline[i], F_GETFL);
+    if (flags < 0 || fcntl (process->lifeline[i], F_SETOWN, owner) < 0
+        || fcntl (process->lifeline[i], F_SETSIG, SIGKILL) < 0
+        || fcntl (process->lifeline[i], F_SETFL, flags | O_ASYNC) < 0)
+      return error_set (err, E_IO, errno, "arm a lifeline");
+  }
+  return 0;
+}
+
 /* ---- the start frame ------------------------------------------------------ */
 
 static json_t *
@@ -247,9 +274,11 @@ process_start (const struct provider *provider, struct process **out,
     return strict < 0 ? -1 : error_set (err, E_NO_MEMORY, 0, "out of memory");
   }
   process->pidfd = process->channel = process->output = -1;
+  process->lifeline[0] = process->lifeline[1] = -1;
   process->strict = strict;
   process->refs = 1;
   if (start_program (provider, process, err) < 0
+      || lifeline_new (process, err) < 0
       || send_start (provider, process, err) < 0) {
     process_end (process, 0, &end);
     process_free (process);
@@ -298,6 +327,24 @@ reap (const struct process *process, struct process_end *end)
   end->status = info.si_status;
 }
 
+/* Where this process is who orphans go to, as the first one of a container is,
+ * it is also the one to reap what the worker had started. */
+static void
+reap_group (const struct process *process)
+{
+  int64_t until = coffer_now_ns () + GROUP_MS * NS_PER_MS;
+  siginfo_t info = { .si_pid = 0 };
+
+  while (process->strict
+         && waitid (P_PGID, (id_t) process->pid, &info, WEXITED | WNOHANG)
+              == 0
+         && coffer_now_ns () < until) {
+    if (info.si_pid == 0)
+      nanosleep (&(struct timespec){ 0, NS_PER_MS }, NULL);
+    info.si_pid = 0;
+  }
+}
+
 void
 process_end (struct process *process, int grace_ms, struct process_end *end)
 {
@@ -319,6 +366,7 @@ process_end (struct process *process, int grace_ms, struct process_end *end)
   }
   kill_group (process);
   reap (process, end);
+  reap_group (process);
 }
 
 void
@@ -327,6 +375,8 @@ process_free (struct process *process)
   coffer_fd_close (&process->pidfd);
   coffer_fd_close (&process->channel);
   coffer_fd_close (&process->output);
+  coffer_fd_close (&process->lifeline[0]);
+  coffer_fd_close (&process->lifeline[1]);
   error_free (process->epitaph);
   free (process);
 }

@@ -14,6 +14,8 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include <coffer/buffer.h>
+
 #include "provider/channel.h"
 #include "provider/dispatch.h"
 
@@ -26,6 +28,7 @@ struct process {
   int pidfd;
   int channel;
   int output;                   /* what it writes to stdout and stderr */
+  int lifeline[2];              /* the kernel's hold on it; see process.c */
   int strict;                   /* its children are in its group */
   int refs;                     /* worker->lock; descriptors live as long */
   int ending, ended;            /* worker->lock */
@@ -61,11 +64,13 @@ struct pending {
   struct process *process;      /* a reference */
   int64_t id;
   struct frame *head, **tail;   /* lock */
-  size_t queued;                /* lock */
+  size_t queued, queued_fds;    /* lock: what they weigh */
   int wake_fd;                  /* -1 until it has to sleep */
   int sleeping;                 /* lock */
   int dead;                     /* lock: the process ended */
   int reader, done;             /* its own thread's */
+  int broken;                   /* its own thread's: a frame that says nothing */
+  struct coffer_buffer parts;   /* its own thread's: of a long text */
   int looked;                   /* its own thread's: before it slept */
   int64_t kill_ns;              /* its own thread's; 0: not asked to stop */
 };
