@@ -4,6 +4,7 @@
 
 #include "config.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,14 +34,16 @@ op_runs_commands (const struct contract_op *op)
 
 /* With a file of the caller's as its output, a command could open it anew
  * through /proc and truncate it. */
-static int
+int
 fd_is_stream (int fd)
 {
   struct stat st;
+  int flags;
 
   if (fd == -1)
     return 1;
-  if (fd < 0 || fstat (fd, &st) < 0)
+  flags = fd < 0 ? -1 : fcntl (fd, F_GETFL);
+  if (flags < 0 || (flags & O_PATH) || fstat (fd, &st) < 0)
     return 0;
   return S_ISFIFO (st.st_mode) || S_ISSOCK (st.st_mode)
          || (S_ISCHR (st.st_mode) && isatty (fd));

@@ -7,7 +7,7 @@
  *                 +--- invoke_*  <---+      emits, failures, logs, progress
  *
  * Locks: `gate.lock` and `probe_lock` are never held while a module or a sink
- * runs; `journal.lock` is a leaf. */
+ * runs, nor is `said_lock`; `journal.lock` is a leaf below that. */
 
 #ifndef PROVIDER_DISPATCH_H
 #define PROVIDER_DISPATCH_H
@@ -35,6 +35,8 @@ struct provider {
   struct redactor *redactor;
   struct gate gate;
   struct journal journal;
+  pthread_mutex_t said_lock;            /* lines leave one after the other */
+  struct redact_tail kept, shown;       /* said_lock: by journal, and by log */
   atomic_uint_fast64_t requests;        /* ids given out */
   pthread_mutex_t probe_lock;
   json_t *facts;                        /* probe_lock */
@@ -66,6 +68,9 @@ struct backend {
 extern const struct backend backend_in_process, backend_worker;
 int in_process_start (struct provider *provider, struct error **err);
 int worker_start (struct provider *provider, struct error **err);
+
+/* A pipe, a socket or a terminal, opened and not only named; or -1. */
+int fd_is_stream (int fd);
 
 /* A call of the host's own (open, close, probe), past state and capability. */
 void invoke_run (struct provider *provider, struct invoke *invoke);

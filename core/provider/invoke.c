@@ -63,6 +63,30 @@ walk_fds (const struct contract_record *record, void *data, int own)
   }
 }
 
+/* What a caller gets it reads from: a module has nothing to give but streams. */
+static int
+fds_are_streams (const struct contract_record *record, const void *data)
+{
+  const struct contract_field *field;
+  const void *at;
+  void *const *records;
+  int good = 1;
+  uint16_t i;
+
+  for (i = 0; i < record->n_fields; i++) {
+    field = &record->fields[i];
+    at = (const char *) data + field->offset;
+    if (field->type == CONTRACT_FD)
+      good &= fd_is_stream (*(const int32_t *) at);
+    else if (field->type == CONTRACT_REC && *(void *const *) at)
+      good &= fds_are_streams (field->record, *(void *const *) at);
+    else if (field->type == CONTRACT_RECV)
+      for (records = *(void **const *) at; records && *records; records++)
+        good &= fds_are_streams (field->record, *records);
+  }
+  return good;
+}
+
 int32_t
 invoke_deliver (struct invoke *invoke, const struct contract_record *record,
                 void *data)
@@ -71,6 +95,12 @@ invoke_deliver (struct invoke *invoke, const struct contract_record *record,
     return COFFER_INTERNAL;
   if (invoke->ended)
     return COFFER_CANCELLED;
+  if (!fds_are_streams (record, data)) {
+    invoke_fault (invoke, E_PROVIDER_PROTOCOL,
+                  "the record %s has a descriptor that is no pipe, socket or "
+                  "terminal", record->name);
+    return COFFER_INTERNAL;
+  }
   if (!invoke->sink.record)
     return COFFER_OK;
   walk_fds (record, data, 1);
@@ -145,14 +175,32 @@ invoke_fail (struct invoke *invoke, int32_t code, int32_t retryable,
   return code;
 }
 
+/* A secret in pieces would be found by whoever joins the lines again: those
+ * that the journal keeps, and those of them that are shown. */
+static void
+say_line_locked (struct provider *provider, enum log_level level, char *text,
+                 const char *end)
+{
+  int shown = log_enabled (level, "provider");
+  struct redact_tail *tails[2] = { &provider->kept, &provider->shown };
+  auto_free char *line = NULL;
+
+  redact_next (provider->redactor, tails, shown ? 2 : 1, text);
+  line = text_printf ("%s%s", text, end);
+  if (!line)
+    return;
+  journal_add (&provider->journal, line);
+  log_event (level, "provider", "%s: %s", provider->manifest->id, line);
+}
+
 void
 invoke_log (struct invoke *invoke, int32_t level, const char *text)
 {
   struct provider *provider = invoke->provider;
-  auto_free char *clean = clean_text (invoke, text, MAX_LOG_TEXT);
+  auto_free char *copy = text ? strndup (text, MAX_LOG_TEXT) : NULL;
   uint64_t dropped;
 
-  if (!clean || !journal_add (&provider->journal, clean, &dropped))
+  if (!copy || !journal_admit (&provider->journal, &dropped))
     return;
   if (dropped > 0)
     log_event (LOG_LEVEL_WARNING, "provider",
@@ -160,8 +208,10 @@ invoke_log (struct invoke *invoke, int32_t level, const char *text)
                provider->manifest->id, (unsigned long long) dropped);
   if (level < COFFER_LOG_ERROR || level > COFFER_LOG_DEBUG)
     level = COFFER_LOG_INFO;
-  log_event ((enum log_level) level, "provider", "%s: %s",
-             provider->manifest->id, clean);
+  pthread_mutex_lock (&provider->said_lock);
+  say_line_locked (provider, (enum log_level) level, copy,
+                   strlen (copy) == MAX_LOG_TEXT ? "…" : "");
+  pthread_mutex_unlock (&provider->said_lock);
 }
 
 void

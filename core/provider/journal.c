@@ -9,6 +9,7 @@
 #include <coffer/fd.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "provider/journal.h"
 
 int
@@ -40,10 +41,9 @@ journal_mark (struct journal *journal)
 }
 
 int
-journal_add (struct journal *journal, const char *text, uint64_t *dropped)
+journal_admit (struct journal *journal, uint64_t *dropped)
 {
   int64_t second = coffer_now_ns () / 1000000000;
-  char **slot;
   int keep;
 
   *dropped = 0;
@@ -57,14 +57,25 @@ journal_add (struct journal *journal, const char *text, uint64_t *dropped)
     journal->in_second++;
     *dropped = journal->dropped;
     journal->dropped = 0;
-    slot = &journal->lines[journal->next++ % JOURNAL_LINES];
-    free (*slot);
-    *slot = strndup (text, JOURNAL_MAX_LINE);
   } else {
     journal->dropped++;
   }
   pthread_mutex_unlock (&journal->lock);
   return keep;
+}
+
+void
+journal_add (struct journal *journal, const char *text)
+{
+  int cut = strlen (text) > JOURNAL_MAX_LINE;
+  char *copy = text_printf ("%.*s%s", JOURNAL_MAX_LINE, text, cut ? "…" : "");
+  char **slot;
+
+  pthread_mutex_lock (&journal->lock);
+  slot = &journal->lines[journal->next++ % JOURNAL_LINES];
+  free (*slot);
+  *slot = copy;
+  pthread_mutex_unlock (&journal->lock);
 }
 
 json_t *

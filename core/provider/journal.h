@@ -27,10 +27,11 @@ int journal_init (struct journal *journal);
 void journal_fini (struct journal *journal);
 /* The number that the next line will get. */
 uint64_t journal_mark (struct journal *journal);
-/* 1: keep it (text is copied, and cut); 0: too many in this second.
- * *dropped is how many were lost before this one. */
-int journal_add (struct journal *journal, const char *text,
-                 uint64_t *dropped);
+/* 1: the next line may come; 0: there are too many in this second.  *dropped
+ * is how many were lost before this one. */
+int journal_admit (struct journal *journal, uint64_t *dropped);
+/* The text is copied, and cut: one that was ends with "…". */
+void journal_add (struct journal *journal, const char *text);
 /* The lines since `mark` that are still there, as an array of strings. */
 json_t *journal_since (struct journal *journal, uint64_t mark);
 

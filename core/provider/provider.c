@@ -19,6 +19,9 @@ provider_free (struct provider *provider)
   json_decref (provider->facts);
   redactor_free (provider->redactor);
   opening_free (provider->opening);
+  redact_tail_fini (&provider->kept);
+  redact_tail_fini (&provider->shown);
+  pthread_mutex_destroy (&provider->said_lock);
   pthread_mutex_destroy (&provider->probe_lock);
   gate_fini (&provider->gate);
   journal_fini (&provider->journal);
@@ -51,6 +54,7 @@ provider_new (const struct registry_entry *entry, const struct place *place)
   gate_init (&provider->gate, manifest->threads == COFFER_THREADS_SERIAL,
              calls > 0 ? calls : DEFAULT_CALLS);
   pthread_mutex_init (&provider->probe_lock, NULL);
+  pthread_mutex_init (&provider->said_lock, NULL);
   return provider;
 }
 

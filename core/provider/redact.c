@@ -14,6 +14,7 @@
 #include "provider/redact.h"
 
 #define HIDDEN "[hidden]"
+#define BEGINNING 4             /* bytes that a secret is known by */
 
 struct redactor {
   struct coffer_strings patterns;
@@ -238,6 +239,142 @@ redact_text (const struct redactor *redactor, char *text)
                strlen (at + size - (sizeof HIDDEN - 1)) + 1);
     }
   }
+}
+
+/* ---- texts that go on ----------------------------------------------------- */
+
+struct joined {
+  char *bytes;
+  size_t before, size;          /* of the tail, and of all */
+  char *hide;                   /* one a byte of the text */
+};
+
+static void
+hide_range (struct joined *joined, size_t from, size_t to)
+{
+  if (from < joined->before)
+    from = joined->before;
+  if (from < to)
+    memset (joined->hide + from - joined->before, 1, to - from);
+}
+
+static void
+hide_pattern (struct joined *joined, const char *pattern)
+{
+  size_t size = strlen (pattern), i = 0;
+  const char *at;
+
+  for (; i < joined->size; i = (size_t) (at - joined->bytes) + 1) {
+    at = memmem (joined->bytes + i, joined->size - i, pattern, size);
+    if (!at)
+      break;
+    hide_range (joined, (size_t) (at - joined->bytes),
+                (size_t) (at - joined->bytes) + size);
+  }
+  for (i = size - 1; i >= BEGINNING; i--)
+    if (i <= joined->size
+        && memcmp (joined->bytes + joined->size - i, pattern, i) == 0) {
+      hide_range (joined, joined->size - i, joined->size);
+      break;
+    }
+}
+
+/* Without memory nothing is shown. */
+static void
+hide_joined (const struct redactor *redactor, const struct redact_tail *tail,
+             const char *text, size_t size, char *hide)
+{
+  struct joined joined = { .before = tail->size, .size = tail->size + size,
+                           .hide = hide };
+  size_t i;
+
+  joined.bytes = malloc (joined.size + 1);
+  if (!joined.bytes) {
+    memset (hide, 1, size);
+    return;
+  }
+  if (tail->size > 0)
+    memcpy (joined.bytes, tail->bytes, tail->size);
+  memcpy (joined.bytes + tail->size, text, size);
+  for (i = 0; i < redactor->patterns.count; i++)
+    hide_pattern (&joined, redactor->patterns.items[i]);
+  explicit_bzero (joined.bytes, joined.size);
+  free (joined.bytes);
+}
+
+/* As much as a secret may lie in beside the next text. */
+static void
+tail_add (struct redact_tail *tail, const char *text, size_t size,
+          size_t most)
+{
+  size_t old = size < most ? most - size : 0;
+  char *bytes = malloc (most + 1);
+
+  if (old > tail->size)
+    old = tail->size;
+  if (size > most) {
+    text += size - most;
+    size = most;
+  }
+  if (bytes && old > 0)
+    memcpy (bytes, tail->bytes + tail->size - old, old);
+  if (bytes)
+    memcpy (bytes + old, text, size);
+  redact_tail_fini (tail);
+  tail->bytes = bytes;
+  tail->size = bytes ? old + size : 0;
+}
+
+void
+redact_tail_fini (struct redact_tail *tail)
+{
+  if (tail->bytes)
+    explicit_bzero (tail->bytes, tail->size);
+  free (tail->bytes);
+  tail->bytes = NULL;
+  tail->size = 0;
+}
+
+static void
+write_hidden (char *text, const char *hide)
+{
+  size_t i = 0, run;
+  char *out = text;
+
+  while (text[i]) {
+    for (run = 0; text[i + run] && hide[i + run]; run++)
+      ;
+    if (run >= sizeof HIDDEN - 1)
+      out = mempcpy (out, HIDDEN, sizeof HIDDEN - 1);
+    else if (run > 0)
+      out = (char *) memset (out, '*', run) + run;
+    else
+      *out++ = text[i];
+    i += run > 0 ? run : 1;
+  }
+  *out = '\0';
+}
+
+void
+redact_next (const struct redactor *redactor,
+             struct redact_tail *const *tails, size_t n_tails, char *text)
+{
+  size_t size = strlen (text), i;
+  char *hide;
+
+  if (!redactor || redactor->patterns.count == 0 || size == 0)
+    return;
+  hide = calloc (1, size + 1);
+  if (!hide) {
+    *text = '\0';
+    return;
+  }
+  for (i = 0; i < n_tails; i++)
+    hide_joined (redactor, tails[i], text, size, hide);
+  for (i = 0; i < n_tails; i++)
+    tail_add (tails[i], text, size, strlen (redactor->patterns.items[0]) - 1);
+  write_hidden (text, hide);
+  free (hide);
 }
 
 /* The record was copied by the host, so that its texts may be written. */

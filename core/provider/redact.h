@@ -2,8 +2,9 @@
 /* Secrets that the host handed to a provider, and their removal from all that
  * the provider says.  A secret is looked for as it is, each of its lines, as
  * JSON writes it, URL-encoded (upper and lower case digits) and in base64 (both
- * alphabets, each of the three ways it can lie in a longer text).  What is found becomes "[hidden]", in place: no
- * pattern is shorter than that. */
+ * alphabets, each of the three ways it can lie in a longer text).  What is found
+ * becomes "[hidden]", in place: no pattern is shorter than that; a piece that
+ * is shorter becomes as many "*".  Any other encoding is not looked for. */
 
 #ifndef PROVIDER_REDACT_H
 #define PROVIDER_REDACT_H
@@ -28,6 +29,22 @@ void redactor_free (struct redactor *redactor);
 
 /* In place; NULL is fine. */
 void redact_text (const struct redactor *redactor, char *text);
+
+/* The end of what was said before, without anything hidden.  Zeros: nothing. */
+struct redact_tail {
+  char *bytes;
+  size_t size;
+};
+
+/* In place, of a text that goes on where each of the tails ends: a secret that
+ * comes in pieces is no less one.  What of it lies in this text is hidden, and
+ * so is an end of the text with which one begins.  The text is added to each
+ * tail. */
+void redact_next (const struct redactor *redactor,
+                  struct redact_tail *const *tails, size_t n_tails,
+                  char *text);
+void redact_tail_fini (struct redact_tail *tail);
+
 /* Every text of a record that lies in memory of the host's own. */
 void redact_record (const struct redactor *redactor,
                     const struct contract_record *record, void *data);

@@ -459,6 +459,76 @@ the_gate_counts_and_waits (void **state)
   close (cancel);
 }
 
+/* What a reader has who joins the lines. */
+static void
+join_lines (const char *secret, const char *const *lines, char *out,
+            size_t size)
+{
+  char *const secrets[] = { (char *) secret, NULL };
+  struct redact_tail tail = { NULL, 0 }, *tails[] = { &tail };
+  struct redactor *redactor;
+  size_t skipped;
+
+  assert_int_equal (redactor_new (secrets, &redactor, &skipped, NULL), 0);
+  *out = '\0';
+  for (; *lines; lines++) {
+    char *line = strdup (*lines);
+    redact_next (redactor, tails, 1, line);
+    assert_true (strlen (line) <= strlen (*lines));
+    assert_true (strlen (out) + strlen (line) < size);
+    strcat (out, line);
+    free (line);
+  }
+  redact_tail_fini (&tail);
+  redactor_free (redactor);
+}
+
+static void
+a_secret_in_pieces_is_hidden (void **state)
+{
+  static const char secret[] = "sk-live/0123456789+abc def";
+  const char *lines[64] = { NULL };
+  char pieces[64][32], out[256], *tail;
+  size_t at, size, n;
+
+  (void) state;
+  /* Two pieces, wherever the cut is, and all pieces of one size. */
+  for (at = 1; at < sizeof secret - 1; at++) {
+    snprintf (pieces[0], sizeof pieces[0], "a %.*s", (int) at, secret);
+    snprintf (pieces[1], sizeof pieces[1], "%s z", secret + at);
+    lines[0] = pieces[0], lines[1] = pieces[1], lines[2] = NULL;
+    join_lines (secret, lines, out, sizeof out);
+    assert_null (strstr (out, secret));
+    assert_null (strstr (out, "0123456789"));
+    tail = out + strlen (out) - 2;
+    assert_string_equal (tail, " z");
+    assert_memory_equal (out, "a ", 2);
+  }
+  for (size = 1; size < 12; size++) {
+    for (n = 0, at = 0; at < sizeof secret - 1; at += size)
+      snprintf (pieces[n], sizeof pieces[n], "%.*s", (int) size, secret + at),
+        lines[n] = pieces[n], n++;
+    lines[n] = NULL;
+    join_lines (secret, lines, out, sizeof out);
+    assert_null (strstr (out, "live"));
+    assert_null (strstr (out, "0123"));
+    assert_null (strstr (out, "def"));
+  }
+}
+
+static void
+what_is_no_secret_stays_in_pieces (void **state)
+{
+  static const char *const lines[] = { "ask", "sk-", "sk-live", "sk-livX",
+                                       "", "one sk-live/0123456789+abc def.",
+                                       NULL };
+  char out[256];
+
+  (void) state;
+  join_lines ("sk-live/0123456789+abc def", lines, out, sizeof out);
+  assert_string_equal (out, "asksk-*******sk-livXone [hidden].");
+}
+
 static void
 the_journal_keeps_the_last_lines (void **state)
 {
@@ -470,11 +540,11 @@ the_journal_keeps_the_last_lines (void **state)
 
   (void) state;
   journal_init (&journal);
-  journal_add (&journal, "before", &dropped);
+  journal_add (&journal, "before");
   mark = journal_mark (&journal);
   for (i = 0; i < 3; i++) {
     snprintf (line, sizeof line, "line %d", i);
-    journal_add (&journal, line, &dropped);
+    journal_add (&journal, line);
   }
   lines = journal_since (&journal, mark);
   assert_int_equal (json_array_size (lines), 3);
@@ -482,7 +552,10 @@ the_journal_keeps_the_last_lines (void **state)
                        "line 0");
   json_decref (lines);
   for (i = 0; i < 5000; i++)
-    kept += journal_add (&journal, "flood", &dropped);
+    if (journal_admit (&journal, &dropped)) {
+      journal_add (&journal, "flood");
+      kept++;
+    }
   assert_in_range (kept, JOURNAL_BURST - 10, 2 * JOURNAL_BURST + 10);
   lines = journal_since (&journal, mark);
   assert_int_equal (json_array_size (lines), JOURNAL_LINES);
@@ -820,6 +893,8 @@ main (void)
     cmocka_unit_test (a_name_leads_to_no_place_of_this_machine),
     cmocka_unit_test (a_provider_leads_the_host_to_no_other_socket),
     cmocka_unit_test (the_gate_counts_and_waits),
+    cmocka_unit_test (a_secret_in_pieces_is_hidden),
+    cmocka_unit_test (what_is_no_secret_stays_in_pieces),
     cmocka_unit_test (the_journal_keeps_the_last_lines),
     cmocka_unit_test (both_ways_of_running_look_the_same),
     cmocka_unit_test (a_sink_ends_a_call_here_too),
