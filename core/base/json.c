@@ -12,14 +12,17 @@
 #include "base/text.h"
 
 #define JSON_MAX_DEPTH 32
+/* Each takes a hundred bytes and more in memory, and two in a text. */
+#define JSON_MAX_VALUES (1 << 18)
 #define JSON_EXACT_MAX ((uint64_t) 1 << 53)
 
-/* jansson's own bound on depth is 2048 levels of recursion; this one is
- * counted on the text, before it recurses at all. */
+/* jansson's own bound on depth is 2048 levels of recursion, and it has none on
+ * how many values there are; these are counted on the text, before it begins.
+ * A comma or a bracket stands before each value but the first. */
 static int
-depth_fits (const char *bytes, size_t size)
+text_fits (const char *bytes, size_t size, size_t *count, const char **what)
 {
-  size_t depth = 0;
+  size_t depth = 0, values = 1;
   int in_string = 0;
 
   for (size_t i = 0; i < size; i++) {
@@ -32,23 +35,31 @@ depth_fits (const char *bytes, size_t size)
         in_string = 0;
     } else if (c == '"')
       in_string = 1;
-    else if ((c == '[' || c == '{') && ++depth > JSON_MAX_DEPTH)
-      return 0;
+    else if (c == '[' || c == '{' || c == ',')
+      values++, depth += c != ',';
     else if ((c == ']' || c == '}') && depth)
       depth--;
+    if (depth > JSON_MAX_DEPTH || values > JSON_MAX_VALUES) {
+      *what = depth > JSON_MAX_DEPTH ? "is nested too deep"
+                                     : "has too many values";
+      return 0;
+    }
   }
+  *count = values;
   return 1;
 }
 
 int
-json_parse (const char *bytes, size_t size, json_t **out, struct error **err)
+json_parse_counted (const char *bytes, size_t size, json_t **out,
+                    size_t *count, struct error **err)
 {
   json_error_t where;
+  const char *what;
   json_t *value;
 
-  if (!depth_fits (bytes, size))
-    return error_set (err, E_INVALID, 0, "JSON is nested deeper than %d",
-                      JSON_MAX_DEPTH);
+  if (!text_fits (bytes, size, count, &what))
+    return error_set (err, E_INVALID, 0, "JSON that %s: at most %d levels and "
+                      "%d values", what, JSON_MAX_DEPTH, JSON_MAX_VALUES);
   value = json_loadb (bytes, size,
                       JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &where);
   if (!value)
@@ -56,6 +67,14 @@ json_parse (const char *bytes, size_t size, json_t **out, struct error **err)
                       where.line, where.column, where.text);
   *out = value;
   return 0;
+}
+
+int
+json_parse (const char *bytes, size_t size, json_t **out, struct error **err)
+{
+  size_t count;
+
+  return json_parse_counted (bytes, size, out, &count, err);
 }
 
 json_t *

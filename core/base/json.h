@@ -12,9 +12,12 @@ DEFINE_CLEANUP (json_t *, json_decref, auto_json)
 #define auto_json CLEANUP (auto_json)
 
 /* Strict: one value, no duplicate keys, no trailing bytes, no \u0000,
- * depth at most 32. */
+ * at most 32 deep and 2^18 values. */
 int json_parse (const char *bytes, size_t size, json_t **out,
                 struct error **err);
+/* The same; *count is at least how many values it has. */
+int json_parse_counted (const char *bytes, size_t size, json_t **out,
+                        size_t *count, struct error **err);
 
 /* Bytes as a JSON string when they are UTF-8 without NUL, else
  * {"b64": "…"}; NULL becomes null. */

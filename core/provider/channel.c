@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -20,6 +21,9 @@
 #include "provider/channel.h"
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define SMALL 2048              /* of what needs no memory from the heap */
+#define PIECE 30000             /* bytes, which in a string may be twice that */
+#define VALUE_BYTES 128         /* of one value in memory */
 #define MAX_FDS (CONTRACT_MAX_FDS + 1)  /* and the payload's */
 
 union control {
@@ -101,28 +105,96 @@ send_payload (int channel, const char *text, size_t size,
                      deadline_ns, err);
 }
 
+/* The text of an object: in `small`, or in *large, which the caller frees. */
+static const char *
+frame_text (const json_t *json, char small[SMALL], char **large, size_t *size,
+            struct error **err)
+{
+  *size = json_dumpb (json, small, SMALL, JSON_COMPACT);
+  if (*size > 0 && *size <= SMALL)
+    return small;
+  if (*size == 0)
+    error_set (err, E_INTERNAL, 0, "a frame that is no JSON");
+  else if (!(*large = json_dumps (json, JSON_COMPACT)))
+    error_set (err, E_NO_MEMORY, 0, "out of memory");
+  else
+    *size = strlen (*large);
+  return *large;
+}
+
 int
 channel_send (int channel, const json_t *json,
               const struct contract_fds *fds, int64_t deadline_ns,
               struct error **err)
 {
-  char small[2048];
+  char small[SMALL];
   auto_free char *large = NULL;
-  const char *text = small;
-  size_t size = json_dumpb (json, small, sizeof small, JSON_COMPACT);
+  size_t size;
+  const char *text = frame_text (json, small, &large, &size, err);
 
-  if (size == 0)
-    return error_set (err, E_INTERNAL, 0, "a frame that is no JSON");
-  if (size > sizeof small) {
-    text = large = json_dumps (json, JSON_COMPACT);
-    if (!large)
-      return error_set (err, E_NO_MEMORY, 0, "out of memory");
-    size = strlen (large);
-  }
+  if (!text)
+    return -1;
   if (size > CHANNEL_MAX_FRAME)
     return send_payload (channel, text, size, fds, deadline_ns, err);
   return send_frame (channel, text, size, fds ? fds->fd : NULL,
                      fds ? fds->count : 0, deadline_ns, err);
+}
+
+/* As much of a text as one frame takes; no character is cut. */
+static size_t
+piece_size (const char *text, size_t left)
+{
+  size_t size = left < PIECE ? left : PIECE;
+
+  while (size < left && size > 1 && ((unsigned char) text[size] & 0xC0) == 0x80)
+    size--;
+  return size;
+}
+
+static int
+send_pieces (int channel, json_int_t call, const char *text, size_t left,
+             const struct contract_fds *fds, struct error **err)
+{
+  auto_json json_t *whole
+    = json_pack ("{s:s, s:I}", "kind", "whole", "call", call);
+  size_t size;
+
+  if (left > CHANNEL_MAX_PAYLOAD)
+    return error_set (err, E_LIMIT, 0,
+                      "%zu bytes are more than one call carries", left);
+  for (; left > 0; text += size, left -= size) {
+    auto_json json_t *part = NULL;
+    size = piece_size (text, left);
+    part = json_pack ("{s:s, s:I, s:o}", "kind", "part", "call", call, "text",
+                      json_bytes (text, size));
+    if (!part || channel_send (channel, part, NULL, 0, err) < 0)
+      return -1;
+  }
+  return channel_send (channel, whole, fds, 0, err);
+}
+
+int
+channel_send_call (int channel, const json_t *json,
+                   const struct contract_fds *fds, struct error **err)
+{
+  /* Pieces of two texts of one call must not mix. */
+  static pthread_mutex_t pieces = PTHREAD_MUTEX_INITIALIZER;
+  char small[SMALL];
+  auto_free char *large = NULL;
+  size_t size;
+  const char *text = frame_text (json, small, &large, &size, err);
+  int result;
+
+  if (!text)
+    return -1;
+  if (size <= CHANNEL_MAX_FRAME)
+    return send_frame (channel, text, size, fds ? fds->fd : NULL,
+                       fds ? fds->count : 0, 0, err);
+  pthread_mutex_lock (&pieces);
+  result = send_pieces (channel, channel_integer (json, "call", -1), text,
+                        size, fds, err);
+  pthread_mutex_unlock (&pieces);
+  return result;
 }
 
 /* ---- receiving ----------------------------------------------------------- */
@@ -177,7 +249,7 @@ read_payload (int fd, size_t size, char **out, struct error **err)
 
 /* {"payload":SIZE} becomes the object in its file. */
 static int
-open_payload (json_t **json, int fd, struct error **err)
+open_payload (json_t **json, int fd, size_t *count, struct error **err)
 {
   auto_free char *bytes = NULL;
   int64_t size = channel_integer (*json, "payload", -1);
@@ -188,8 +260,9 @@ open_payload (json_t **json, int fd, struct error **err)
     return protocol (err, "a payload of no proper size");
   if (read_payload (fd, (size_t) size, &bytes, err) < 0)
     return -1;
-  if (json_parse (bytes, (size_t) size, &inner, NULL) < 0)
+  if (json_parse_counted (bytes, (size_t) size, &inner, count, NULL) < 0)
     return protocol (err, "a payload that is no JSON");
+  *count += (size_t) size / VALUE_BYTES;
   json_decref (*json);
   *json = inner;
   return 0;
@@ -197,17 +270,17 @@ open_payload (json_t **json, int fd, struct error **err)
 
 static int
 decode_object (const char *bytes, size_t size, int *fds, int *count,
-               json_t **json, struct error **err)
+               json_t **json, size_t *values, struct error **err)
 {
   int result;
 
-  if (json_parse (bytes, size, json, NULL) < 0)
+  if (json_parse_counted (bytes, size, json, values, NULL) < 0)
     return protocol (err, "a frame that is no JSON");
   if (!json_object_get (*json, "payload"))
     return 0;
   if (*count == 0)
     return protocol (err, "a payload without its file");
-  result = open_payload (json, fds[*count - 1], err);
+  result = open_payload (json, fds[*count - 1], values, err);
   close (fds[--*count]);
   return result;
 }
@@ -217,8 +290,9 @@ channel_decode (const char *bytes, size_t size, int *take_fds, int count,
                 struct channel_message *out, struct error **err)
 {
   struct channel_message message = { .json = NULL };
+  size_t values = 0;
   int result = decode_object (bytes, size, take_fds, &count, &message.json,
-                              err);
+                              &values, err);
 
   if (result == 0 && count > CONTRACT_MAX_FDS)
     result = protocol (err, "a frame with too many descriptors");
@@ -232,6 +306,7 @@ channel_decode (const char *bytes, size_t size, int *take_fds, int count,
   }
   memcpy (message.fds.fd, take_fds, sizeof (int) * count);
   message.fds.count = count;
+  message.weight = size + values * VALUE_BYTES;
   *out = message;
   return 0;
 }

@@ -3,9 +3,11 @@
  * object a frame, descriptors beside it.
  *
  * A frame has at most 64 KiB and 16 descriptors.  An object whose text is
- * longer goes into a sealed memory file, one descriptor more, and the frame
- * says {"payload":SIZE}; the receiver checks seals and size before it reads.
- * A frame that was cut short, has too many descriptors or is not JSON ends
+ * longer goes to the worker in a sealed memory file, one descriptor more, and
+ * the frame says {"payload":SIZE}; the receiver checks seals and size before it
+ * reads.  A worker makes no memory files, which no limit of its own would
+ * count: its long texts come in pieces, as many frames of kind "part", and
+ * "whole" behind them, which has the descriptors.  A frame that was cut short, has too many descriptors or is not JSON ends
  * the conversation: E_PROVIDER_PROTOCOL.
  *
  * What goes over it, by "kind":
@@ -19,6 +21,8 @@
  *                                           connect  call, target
  *                                           file     call, name
  *                                           fault    call, message
+ *                                           part     call, text
+ *                                           whole    call
  *                                           done     call, code, retryable,
  *                                                    message, details
  */
@@ -41,6 +45,7 @@
 struct channel_message {
   json_t *json;                 /* an object with a "kind" */
   struct contract_fds fds;      /* owned */
+  size_t weight;                /* what it takes in memory, about */
 };
 
 void channel_message_fini (struct channel_message *message);
@@ -52,6 +57,11 @@ void channel_message_fini (struct channel_message *message);
 int channel_send (int channel, const json_t *json,
                   const struct contract_fds *fds, int64_t deadline_ns,
                   struct error **err);
+
+/* The same, as a worker sends what belongs to a call: in pieces when it is
+ * long.  Waits for room as long as it takes. */
+int channel_send_call (int channel, const json_t *json,
+                       const struct contract_fds *fds, struct error **err);
 
 /* Receives one: 1, or 0 at the end of the conversation.  `wait`: block until
  * there is one, else -1 with errno EAGAIN and no error.  One thread at a

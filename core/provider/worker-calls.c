@@ -19,7 +19,9 @@
 #define GRACE_NS (500 * NS_PER_MS)      /* from cancel to the kill */
 #define LOOK_NS 50000           /* for an answer, before the first sleep */
 #define EXIT_MS 300             /* to end after its channel did */
-#define QUEUE_FRAMES 65536
+/* What may wait for one call while its thread is busy with what came before. */
+#define QUEUE_BYTES (128 << 20)
+#define QUEUE_FDS 64
 
 void
 pending_init (struct pending *pending, struct invoke *invoke,
@@ -43,6 +45,7 @@ pending_fini (struct pending *pending)
     channel_message_fini (&frame->message);
     free (frame);
   }
+  coffer_buffer_free (&pending->parts);
   coffer_fd_close (&pending->wake_fd);
 }
 
@@ -90,7 +93,7 @@ handle_emit (struct pending *pending, struct channel_message *message)
 }
 
 static void
-handle_log (struct pending *pending, const struct channel_message *message)
+handle_log (struct pending *pending, struct channel_message *message)
 {
   auto_free char *text = channel_bytes (message->json, "text");
 
@@ -101,7 +104,7 @@ handle_log (struct pending *pending, const struct channel_message *message)
 
 static void
 handle_progress (struct pending *pending,
-                 const struct channel_message *message)
+                 struct channel_message *message)
 {
   auto_free char *what = channel_bytes (message->json, "what");
   uint64_t done = 0, total = 0;
@@ -129,7 +132,7 @@ answer_fd (struct pending *pending, int32_t answer)
 
 static void
 handle_connect (struct pending *pending,
-                const struct channel_message *message)
+                struct channel_message *message)
 {
   auto_free char *target = channel_bytes (message->json, "target");
 
@@ -137,7 +140,7 @@ handle_connect (struct pending *pending,
 }
 
 static void
-handle_file (struct pending *pending, const struct channel_message *message)
+handle_file (struct pending *pending, struct channel_message *message)
 {
   auto_free char *name = channel_bytes (message->json, "name");
 
@@ -145,7 +148,7 @@ handle_file (struct pending *pending, const struct channel_message *message)
 }
 
 static void
-handle_fault (struct pending *pending, const struct channel_message *message)
+handle_fault (struct pending *pending, struct channel_message *message)
 {
   auto_free char *text = channel_bytes (message->json, "message");
 
@@ -155,7 +158,7 @@ handle_fault (struct pending *pending, const struct channel_message *message)
 }
 
 static void
-handle_done (struct pending *pending, const struct channel_message *message)
+handle_done (struct pending *pending, struct channel_message *message)
 {
   struct invoke *invoke = pending->invoke;
   int64_t code = channel_integer (message->json, "code", -1);
@@ -173,28 +176,64 @@ handle_done (struct pending *pending, const struct channel_message *message)
   pending->done = 1;
 }
 
-static int
-handle (struct pending *pending, struct channel_message *message)
+static void
+handle_part (struct pending *pending, struct channel_message *message)
+{
+  auto_free char *text = channel_bytes (message->json, "text");
+  size_t size = text ? strlen (text) : 0;
+
+  if (size > 0 && pending->parts.size + size <= CHANNEL_MAX_PAYLOAD)
+    coffer_buffer_add (&pending->parts, text, size);
+  else
+    pending->broken = 1;
+  pending->broken |= pending->parts.failed;
+}
+
+static void handle (struct pending *pending, struct channel_message *message,
+                    int is_whole);
+
+/* The text of the parts in the place of the frame that ends them. */
+static void
+handle_whole (struct pending *pending, struct channel_message *message)
+{
+  coffer_autobuffer struct coffer_buffer parts = pending->parts;
+  json_t *json;
+
+  memset (&pending->parts, 0, sizeof pending->parts);
+  if (parts.size == 0 || json_parse (parts.data, parts.size, &json, NULL) < 0) {
+    pending->broken = 1;
+    return;
+  }
+  json_decref (message->json);
+  message->json = json;
+  handle (pending, message, 1);
+}
+
+static const struct {
+  const char *kind;
+  void (*handle) (struct pending *pending, struct channel_message *message);
+  int of_parts;                 /* it may be whole, and long */
+} kinds[] = {
+  { "done", handle_done, 1 }, { "emit", handle_emit, 1 },
+  { "log", handle_log, 1 }, { "progress", handle_progress, 1 },
+  { "connect", handle_connect, 1 }, { "file", handle_file, 1 },
+  { "fault", handle_fault, 1 }, { "part", handle_part, 0 },
+  { "whole", handle_whole, 0 }
+};
+
+static void
+handle (struct pending *pending, struct channel_message *message, int is_whole)
 {
   const char *kind = channel_kind (message);
+  size_t i, n = sizeof kinds / sizeof kinds[0];
 
-  if (strcmp (kind, "done") == 0)
-    handle_done (pending, message);
-  else if (strcmp (kind, "emit") == 0)
-    handle_emit (pending, message);
-  else if (strcmp (kind, "log") == 0)
-    handle_log (pending, message);
-  else if (strcmp (kind, "progress") == 0)
-    handle_progress (pending, message);
-  else if (strcmp (kind, "connect") == 0)
-    handle_connect (pending, message);
-  else if (strcmp (kind, "file") == 0)
-    handle_file (pending, message);
-  else if (strcmp (kind, "fault") == 0)
-    handle_fault (pending, message);
+  for (i = 0; kind && i < n && strcmp (kinds[i].kind, kind) != 0; i++)
+    ;
+  if (!kind || i == n || (is_whole && !kinds[i].of_parts)
+      || channel_integer (message->json, "call", -1) != pending->id)
+    pending->broken = 1;
   else
-    return -1;
-  return 0;
+    kinds[i].handle (pending, message);
 }
 
 /* ---- reading -------------------------------------------------------------- */
@@ -212,7 +251,8 @@ route_locked (struct worker *worker, const struct process *process,
        pending && (pending->id != id || pending->process != process);
        pending = pending->next)
     ;
-  if (!pending || pending->queued >= QUEUE_FRAMES)
+  if (!pending || pending->queued >= QUEUE_BYTES
+      || pending->queued_fds > QUEUE_FDS)
     return -1;
   frame = calloc (1, sizeof *frame);
   if (!frame)
@@ -220,7 +260,8 @@ route_locked (struct worker *worker, const struct process *process,
   frame->message = *take;
   *pending->tail = frame;
   pending->tail = &frame->next;
-  pending->queued++;
+  pending->queued += take->weight + sizeof *frame;
+  pending->queued_fds += (size_t) take->fds.count;
   wake_locked (pending);
   return 0;
 }
@@ -324,19 +365,22 @@ static void
 sleep_as_reader (struct provider *provider, struct pending *pending)
 {
   struct process *process = pending->process;
-  struct pollfd p[3] = {
+  struct pollfd p[4] = {
     { .fd = process->channel, .events = POLLIN },
     { .fd = pending->kill_ns ? -1 : pending->invoke->cancel_fd,
       .events = POLLIN },
-    { .fd = process->output_ended ? -1 : process->output, .events = POLLIN }
+    { .fd = process->output_ended ? -1 : process->output, .events = POLLIN },
+    { .fd = process->pidfd, .events = POLLIN }
   };
 
-  if (look_or_sleep (pending, p, 3) < 0)
+  if (look_or_sleep (pending, p, 4) < 0)
     return;
   if (p[2].revents)
     worker_drain_output (provider, process, 0);
   if (p[0].revents)
     read_frame (provider, process);
+  else if (p[3].revents)        /* somebody else holds its end of the channel */
+    worker_process_died (provider, process, NULL, 0);
   check_time (provider, pending, (p[1].revents & POLLIN) != 0);
 }
 
@@ -364,9 +408,10 @@ handle_frame (struct provider *provider, struct pending *pending,
 {
   auto_error struct error *error = NULL;
 
-  if (handle (pending, &frame->message) < 0) {
+  handle (pending, &frame->message, 0);
+  if (pending->broken) {
     error_set (&error, E_PROVIDER_PROTOCOL, 0,
-               "its worker sent a frame of no known kind");
+               "its worker sent a frame of no known kind, or too long a text");
     worker_process_died (provider, pending->process, error, 0);
   }
   channel_message_fini (&frame->message);
@@ -402,7 +447,8 @@ take_frame_locked (struct pending *pending)
   struct frame *frame = pending->head;
 
   pending->head = frame->next;
-  pending->queued--;
+  pending->queued -= frame->message.weight + sizeof *frame;
+  pending->queued_fds -= (size_t) frame->message.fds.count;
   if (!pending->head)
     pending->tail = &pending->head;
   return frame;

@@ -322,7 +322,8 @@ wait_back_off (struct provider *provider, const struct invoke *invoke,
 }
 
 static int
-refusal (const struct channel_message *message, struct error **err)
+refusal (const struct channel_message *message,
+         const struct redactor *redactor, struct error **err)
 {
   int64_t code = channel_integer (message->json, "code", E_INTERNAL);
   char *text = channel_bytes (message->json, "message");
@@ -330,9 +331,13 @@ refusal (const struct channel_message *message, struct error **err)
 
   if (!error_lookup ((int) code))
     code = E_INTERNAL;
-  error_set (err, (int) code, 0, "%s", text ? text : "the worker refused");
+  /* A constructor may have written this frame, and have read the start. */
+  redact_text (redactor, text);
+  redact_text (redactor, hint);
+  error_set (err, (int) code, 0, "%.2000s", text ? text
+                                                 : "the worker refused");
   if (hint)
-    error_hint (err, "%s", hint);
+    error_hint (err, "%.2000s", hint);
   free (text);
   free (hint);
   return -1;
@@ -340,7 +345,8 @@ refusal (const struct channel_message *message, struct error **err)
 
 /* The first answer, which comes to nobody else: others wait for start_lock. */
 static int
-await_ready (struct process *process, int64_t deadline_ns, struct error **err)
+await_ready (const struct provider *provider, struct process *process,
+             int64_t deadline_ns, struct error **err)
 {
   struct channel_message message;
   int result, ready = coffer_wait_fd (process->channel, POLLIN, deadline_ns,
@@ -358,7 +364,7 @@ await_ready (struct process *process, int64_t deadline_ns, struct error **err)
   if (strcmp (channel_kind (&message), "ready") == 0)
     result = 0;
   else if (strcmp (channel_kind (&message), "refused") == 0)
-    result = refusal (&message, err);
+    result = refusal (&message, provider->redactor, err);
   else
     result = error_set (err, E_PROVIDER_PROTOCOL, 0,
                         "its worker began with another frame than it should");
@@ -427,7 +433,7 @@ start_locked (struct provider *provider, int64_t deadline_ns,
   worker->process = process;
   process->refs++;              /* this function's */
   pthread_mutex_unlock (&worker->lock);
-  if (await_ready (process, deadline_ns, &error) < 0
+  if (await_ready (provider, process, deadline_ns, &error) < 0
       || call_open (provider, process, deadline_ns, &error) < 0) {
     abandon (provider, process, &error);
     if (!error->details || !json_object_get (error->details, "log"))

@@ -25,9 +25,8 @@
 
 #include "provider/worker/rights.h"
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
+/* O_TMPFILE without the bit that it shares with O_DIRECTORY. */
+#define MAKES_FILE (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))
 #define NAMESPACE_FLAGS 0x7E020080U
 #define THREAD_FLAGS                                                          \
   (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
@@ -37,11 +36,10 @@
 static const int allowed[] = {
   /* files */
   S (read), S (write), S (readv), S (writev), S (pread64), S (pwrite64),
-  S (preadv), S (pwritev), S (preadv2), S (pwritev2), S (open), S (openat),
-  S (openat2), S (creat), S (close), S (close_range), S (lseek), S (stat),
+  S (preadv), S (pwritev), S (preadv2), S (pwritev2), S (close), S (close_range), S (lseek), S (stat),
   S (fstat), S (lstat), S (newfstatat), S (statx), S (access), S (faccessat),
   S (faccessat2), S (readlink), S (readlinkat), S (getdents64), S (getcwd),
-  S (chdir), S (fchdir), S (mkdir), S (mkdirat), S (rmdir), S (unlink),
+  S (chdir), S (fchdir), S (rmdir), S (unlink),
   S (unlinkat), S (rename), S (renameat), S (renameat2), S (link),
   S (linkat), S (symlink), S (symlinkat), S (ftruncate), S (fallocate),
   S (fsync), S (fdatasync), S (fadvise64), S (flock), S (umask),
@@ -77,7 +75,8 @@ static const int for_children[] = {
 };
 
 /* Known, and refused: clearer than ENOSYS.  No Landlock domain holds those
- * that change or watch a file by its name. */
+ * that change or watch a file by its name, and no limit what is in a file in
+ * memory. */
 static const int refused[] = {
   S (chmod), S (fchmodat), S (chown), S (fchown), S (lchown),
   S (fchownat), S (utime), S (utimes), S (futimesat), S (setxattr),
@@ -89,7 +88,7 @@ static const int refused[] = {
   S (umount2), S (unshare), S (setns), S (pivot_root), S (chroot), S (bpf),
   S (perf_event_open), S (setsid), S (setpgid), S (setuid), S (setgid),
   S (setgroups), S (capset), S (mknod), S (mknodat), S (truncate),
-  S (setrlimit), S (tkill), S (rt_sigqueueinfo), S (rt_tgsigqueueinfo),
+  S (memfd_create), S (setrlimit), S (tkill), S (rt_sigqueueinfo), S (rt_tgsigqueueinfo),
   S (open_by_handle_at), S (kexec_load), S (init_module),
   S (finit_module), S (delete_module), S (reboot), S (swapon), S (swapoff)
 };
@@ -170,8 +169,12 @@ add_shapes (scmp_filter_ctx filter)
     RULE1 (mmap, BITS (3, MAP_SHARED | MAP_ANONYMOUS, 0)),
     RULE1 (mmap, BITS (3, MAP_SHARED | MAP_ANONYMOUS, MAP_SHARED)),
     RULE1 (mmap, BITS (3, MAP_SHARED | MAP_ANONYMOUS, MAP_ANONYMOUS)),
-    /* payloads of the channel: never executable */
-    RULE1 (memfd_create, BITS (1, MFD_NOEXEC_SEAL, MFD_NOEXEC_SEAL)),
+    /* New files run as nobody else.  openat2 has its mode where no filter
+     * sees it, and is absent. */
+    RULE1 (open, BITS (1, MAKES_FILE, 0)), RULE1 (open, BITS (2, 06000, 0)),
+    RULE1 (openat, BITS (2, MAKES_FILE, 0)),
+    RULE1 (openat, BITS (3, 06000, 0)), RULE1 (creat, BITS (1, 06000, 0)),
+    RULE1 (mkdir, BITS (1, 06000, 0)), RULE1 (mkdirat, BITS (2, 06000, 0)),
     /* threads */
     RULE1 (clone, BITS (0, THREAD_FLAGS | NAMESPACE_FLAGS, THREAD_FLAGS)),
     /* abort and raise; kill of the own group ends what it has started */
@@ -180,18 +183,20 @@ add_shapes (scmp_filter_ctx filter)
     /* Times and modes of what is open; that may be only for reading, so
      * nothing is made writable by others, nor run as its owner. */
     RULE1 (utimensat, IS (1, 0)), RULE1 (fchmod, BITS (1, 07022, 0)),
-    /* no owner who gets signals, no lease that others wait for */
+    /* no owner who gets signals, no lease that others wait for, no pipe that
+     * takes more of the user's share of the kernel's memory */
     RULE1 (fcntl, IS (1, F_DUPFD)), RULE1 (fcntl, IS (1, F_DUPFD_CLOEXEC)),
     RULE1 (fcntl, IS (1, F_GETFD)), RULE1 (fcntl, IS (1, F_SETFD)),
     RULE1 (fcntl, IS (1, F_GETFL)), RULE1 (fcntl, IS (1, F_SETFL)),
     RULE1 (fcntl, IS (1, F_GETLK)), RULE1 (fcntl, IS (1, F_SETLK)),
     RULE1 (fcntl, IS (1, F_SETLKW)), RULE1 (fcntl, IS (1, F_OFD_GETLK)),
     RULE1 (fcntl, IS (1, F_OFD_SETLK)), RULE1 (fcntl, IS (1, F_OFD_SETLKW)),
-    RULE1 (fcntl, IS (1, F_GETPIPE_SZ)), RULE1 (fcntl, IS (1, F_SETPIPE_SZ)),
+    RULE1 (fcntl, IS (1, F_GETPIPE_SZ)),
     RULE1 (fcntl, IS (1, F_GET_SEALS)), RULE1 (fcntl, IS (1, F_ADD_SEALS)),
     /* reading limits, not setting them */
     RULE1 (prlimit64, IS (2, 0)),
-    RULE1 (prctl, IS (0, PR_SET_NAME)), RULE1 (prctl, IS (0, PR_GET_NAME)),
+    /* nor a name that everybody can read */
+    RULE1 (prctl, IS (0, PR_GET_NAME)),
     RULE1 (prctl, IS (0, PR_SET_VMA)), RULE1 (prctl, IS (0, PR_GET_DUMPABLE)),
     RULE1 (prctl, IS (0, PR_GET_NO_NEW_PRIVS)),
     RULE1 (ioctl, IS (1, TCGETS)), RULE1 (ioctl, IS (1, FIONREAD)),
@@ -216,7 +221,8 @@ static int
 add_children (scmp_filter_ctx filter, int landlock_abi)
 {
   const struct rule processes[] = {
-    RULE1 (clone, BITS (0, CLONE_THREAD | NAMESPACE_FLAGS, 0))
+    /* CLONE_PARENT would make children of the host's of them. */
+    RULE1 (clone, BITS (0, CLONE_THREAD | CLONE_PARENT | NAMESPACE_FLAGS, 0))
   };
   static const int signals[] = { S (kill), S (pidfd_open) };
   int result = ADD_ALL (filter, SCMP_ACT_ALLOW, for_children);
@@ -228,25 +234,6 @@ add_children (scmp_filter_ctx filter, int landlock_abi)
   return result;
 }
 
-/* Linux before 6.3 makes no file in memory that cannot be executed.  Where no
- * program may be run that does no harm; where some may, this would be one that
- * Landlock does not look at, and payloads are no longer than a frame. */
-static int
-add_payloads (scmp_filter_ctx filter, const struct rights *rights)
-{
-  const struct rule plain[]
-    = { RULE1 (memfd_create, IS (1, MFD_CLOEXEC | MFD_ALLOW_SEALING)) };
-  int fd = memfd_create ("trial", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
-
-  if (fd >= 0) {
-    close (fd);
-    return 0;
-  }
-  if (rights->exec && rights->exec[0])
-    return 0;
-  return add_rules (filter, plain, 1);
-}
-
 static int
 fill_strict (scmp_filter_ctx filter, const struct rights *rights,
              int landlock_abi)
@@ -255,8 +242,6 @@ fill_strict (scmp_filter_ctx filter, const struct rights *rights,
 
   if (result == 0)
     result = add_shapes (filter);
-  if (result == 0)
-    result = add_payloads (filter, rights);
   if (result == 0 && rights->exec && rights->exec[0])
     result = add_children (filter, landlock_abi);
   if (result == 0)

@@ -7,7 +7,7 @@ pkglibexec_PROGRAMS += %D%/coffer-worker
   %D%/main.c \
   %D%/filter.c %D%/landlock.c %D%/rights.c \
   %D%/rights.h \
-  %D%/serve.c %D%/serve.h
+  %D%/serve.c %D%/title.c %D%/serve.h
 %C%_coffer_worker_LDADD = core/provider/libprovider.a \
   core/contract/libcontract.a core/base/libbase.a \
   sdk/lib/libcoffer-provider.a $(FFI_LIBS) $(JANSSON_LIBS) $(SECCOMP_LIBS)

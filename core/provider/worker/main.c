@@ -245,6 +245,7 @@ main (void)
   reset_signals ();
   setsid ();
   prctl (PR_SET_NAME, "coffer-worker", 0, 0, 0);
+  title_hide ();
   mallopt (M_ARENA_MAX, 1);
   if (chdir ("/") < 0)
     return 2;

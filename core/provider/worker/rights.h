@@ -34,4 +34,7 @@ int landlock_apply (const struct rights *rights, struct error **err);
 int filter_apply (const struct rights *rights, int landlock_abi,
                   struct error **err);
 
+/* From here on nobody sees a command line of this process. */
+void title_hide (void);
+
 #endif /* WORKER_RIGHTS_H */

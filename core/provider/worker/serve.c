@@ -81,19 +81,22 @@ end_process (const struct server *server, int status)
   _exit (status);
 }
 
-/* A host that does not read any more will never do so again. */
-static void
+/* A host that does not read any more will never do so again.  -1: it is more
+ * than a call carries. */
+static int
 send_frame (struct server *server, json_t *take_json,
             const struct contract_fds *fds)
 {
   auto_error struct error *error = NULL;
+  int result;
 
   if (!take_json)
     end_process (server, 70);
-  if (channel_send (server->channel, take_json, fds, 0, &error) < 0
-      && error->number == E_IO)
+  result = channel_send_call (server->channel, take_json, fds, &error);
+  if (result < 0 && error->number == E_IO)
     end_process (server, 0);
   json_decref (take_json);
+  return result;
 }
 
 /* ---- the host table ------------------------------------------------------- */
@@ -155,10 +158,11 @@ host_emit (struct coffer_call *call, uint32_t id, const void *data)
                         error_message (error));
     return job_fault (job, what ? what : "");
   }
-  send_frame (job->server,
-              json_pack ("{s:s, s:I, s:i, s:o}", "kind", "emit", "call",
-                         (json_int_t) job->id, "record", (int) id, "value",
-                         value), &fds);
+  if (send_frame (job->server,
+                  json_pack ("{s:s, s:I, s:i, s:o}", "kind", "emit", "call",
+                             (json_int_t) job->id, "record", (int) id,
+                             "value", value), &fds) < 0)
+    return job_fault (job, "a record is larger than a call carries");
   return COFFER_OK;
 }
 
