@@ -9,6 +9,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,8 @@
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
+
+#include <coffer/fd.h>
 
 #include "arena.h"
 
@@ -197,20 +200,42 @@ inside_path (pid_t pid, const char *path, char out[512])
   snprintf (out, 512, "/proc/%d/root%s", (int) pid, path);
 }
 
-int
-victim_start (struct arena *arena, unsigned uid)
+/* Its parent goes on when it has its id: who is attacked before has not, and an
+ * attack that wins by equal ids would be said to have been held. */
+static _Noreturn void
+victim_run (const struct arena *arena, unsigned uid, int ready)
 {
-  memcpy (arena->victim_memory, arena->secret, 32);
-  arena->victim = fork ();
-  if (arena->victim != 0)
-    return arena->victim < 0 ? -1 : 0;
   if (arena->cage->root
       && (syscall (SYS_setresgid, uid, uid, uid) == -1
           || syscall (SYS_setresuid, uid, uid, uid) == -1))
     _exit (1);
   prctl (PR_SET_DUMPABLE, 1);
+  if (write (ready, "", 1) != 1)
+    _exit (1);
+  close (ready);
   for (;;)
     pause ();
+}
+
+int
+victim_start (struct arena *arena, unsigned uid)
+{
+  int ends[2], ready;
+  char byte;
+
+  if (pipe2 (ends, O_CLOEXEC) == -1)
+    return -1;
+  memcpy (arena->victim_memory, arena->secret, 32);
+  arena->victim = fork ();
+  if (arena->victim == 0)
+    victim_run (arena, uid, ends[1]);
+  close (ends[1]);
+  ready = arena->victim > 0
+          && coffer_wait_fd (ends[0], POLLIN,
+                             coffer_now_ns () + INT64_C (5000000000), -1) == 1
+          && read (ends[0], &byte, 1) == 1;
+  close (ends[0]);
+  return ready ? 0 : -1;
 }
 
 /* ---- sockets, keys, a terminal ------------------------------------------ */
