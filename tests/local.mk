@@ -27,6 +27,7 @@ include tests/build/local.mk
 include tests/docs/local.mk
 include tests/e2e/local.mk
 include tests/e2e/modules/local.mk
+include tests/mutants/local.mk
 include tests/fuzz/local.mk
 include tests/guest/local.mk
 include tests/bench/local.mk
