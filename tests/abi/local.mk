@@ -69,3 +69,16 @@ EXTRA_%C%_growth_test_host_0_DEPENDENCIES = $(abi_modules)
 %C%_growth_test_host_1_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_growth_test_host_1_LDADD = $(growth_host_libs)
 EXTRA_%C%_growth_test_host_1_DEPENDENCIES = $(abi_modules)
+
+# -- what was released --------------------------------------------------------
+EXTRA_DIST += \
+  %D%/baseline-0.1-x86_64.abi \
+  %D%/modules/README.md \
+  %D%/modules/keep.sh \
+  %D%/modules/x86_64/greeter-1.0.so \
+  %D%/modules/x86_64/greeter-1.1.so \
+  %D%/shape.c
+.PHONY: update-abi
+update-abi:
+	COFFER_SOURCE=$(abs_srcdir) COFFER_BUILD=$(abs_builddir) \
+	  $(SHELL) $(srcdir)/tests/build/abi.sh update

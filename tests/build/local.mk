@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What holds for the tree and for what is built and installed.
 SCENARIOS += \
+  %D%/abi.sh \
   %D%/contrib.sh \
   %D%/headers.sh \
   %D%/install.sh \

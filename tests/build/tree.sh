@@ -16,7 +16,7 @@ files () {
 files > "$tmp/files"
 
 no_spdx () {
-  grep -v -E '^(LICENSE|COPYING)$|\.(md|json|bin|seed|tsv|pc\.in)$|\.(yaml)$|(^|/)(corpus|seeds|vectors|fixtures|bad)/' \
+  grep -v -E '^(LICENSE|COPYING)$|\.(md|json|bin|seed|tsv|abi|so|pc\.in)$|\.(yaml)$|(^|/)(corpus|seeds|vectors|fixtures|bad)/' \
     "$tmp/files" | while read -r f; do
     head -5 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$f"
   done

@@ -255,12 +255,16 @@ the_frame_around_them_lies_where_it_did (void **state)
 
   SIZE (call, 40);
   AT (call, size, 0);
+  AT (call, reserved, 4);
   AT (call, host, 8);
   AT (call, request, 16);
   AT (call, deadline_ns, 24);
   AT (call, cancel_fd, 32);
+  AT (call, reserved2, 36);
 
   SIZE (host, 64);
+  AT (host, size, 0);
+  AT (host, reserved, 4);
   AT (host, emit, 8);
   AT (host, fail, 16);
   AT (host, log, 24);
@@ -289,6 +293,17 @@ numbers_are_what_they_were (void **state)
   assert_int_equal (COFFER_UNAVAILABLE, 12);
   assert_int_equal (COFFER_IO, 13);
   assert_int_equal (COFFER_INTERNAL, 14);
+  assert_int_equal (COFFER_RETRY_NO, 0);
+  assert_int_equal (COFFER_RETRY_YES, 1);
+  assert_int_equal (COFFER_RETRY_UNKNOWN, 2);
+  assert_int_equal (COFFER_RETRY_DEFAULT, 3);
+  assert_int_equal (COFFER_LOG_ERROR, 0);
+  assert_int_equal (COFFER_LOG_DEBUG, 3);
+  assert_int_equal (COFFER_THREADS_SERIAL, 0);
+  assert_int_equal (COFFER_THREADS_PARALLEL, 1);
+  assert_int_equal (COFFER_NOTE_TYPE, 1);
+  assert_string_equal (COFFER_NOTE_OWNER, "coffer");
+  assert_string_equal (COFFER_ENTRY_NAME, "coffer_provider_0");
   assert_int_equal (COFFER_REC_mount, 1);
   assert_int_equal (COFFER_REC_sandbox_spec, 2);
   assert_int_equal (COFFER_REC_sandbox_info, 3);

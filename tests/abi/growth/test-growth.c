@@ -7,7 +7,11 @@
 
 #include "harness.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/utsname.h>
+
+#include <coffer/path.h>
 
 #include "contract/args.h"
 #include "contract/codec.h"
@@ -51,10 +55,9 @@ static const struct coffer_host host_table
 
 static char *const claims[] = { (char *) "greet", NULL };
 
-/* A file below tests/abi of the build. */
 static int
-load (const char *below, const char *file, uint16_t minor,
-      struct module **module, struct error **err)
+load_from (int dir, const char *file, uint16_t minor, struct module **module,
+           struct error **err)
 {
   const struct module_claim claim = {
     .file = "greeter.so", .contract_major = 1, .contract_minor = minor,
@@ -62,21 +65,32 @@ load (const char *below, const char *file, uint16_t minor,
   };
   const struct contract *contract = contract_builtin ();
   auto_elf_facts struct elf_facts *facts = NULL;
-  char folder[4096], hash[SHA256_HEX_SIZE];
-  int dir, fd;
+  char hash[SHA256_HEX_SIZE];
+  int fd = integrity_copy (dir, file, 0, 0, hash, err);
 
-  snprintf (folder, sizeof folder, "%s/tests/abi/%s",
-            getenv ("COFFER_BUILD"), below);
-  dir = open (folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  assert_true (dir >= 0);
-  fd = integrity_copy (dir, file, 0, 0, hash, err);
-  close (dir);
   assert_true (fd >= 0);
   if (elf_gate_for (fd, file, contract, &facts, err) == 0
       && module_check (contract, &facts->note, &claim, err) == 0)
     return module_load (contract, fd, &facts->note, &claim, module, err);
   close (fd);
   return -1;
+}
+
+/* A file below tests/abi of the build. */
+static int
+load (const char *below, const char *file, uint16_t minor,
+      struct module **module, struct error **err)
+{
+  char folder[4096];
+  int dir, r;
+
+  snprintf (folder, sizeof folder, "%s/tests/abi/%s",
+            getenv ("COFFER_BUILD"), below);
+  dir = open (folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  assert_true (dir >= 0);
+  r = load_from (dir, file, minor, module, err);
+  close (dir);
+  return r;
 }
 
 static struct module *
@@ -294,6 +308,76 @@ a_module_of_another_major_is_refused (void **state)
   assert_null (getenv ("COFFER_TEST_WITNESS_RAN"));
 }
 
+/* ---- modules that were kept ---------------------------------------------- */
+
+/* The tree may be somebody else's, or links to it: a copy of our own. */
+static void
+copy_kept (int from, const char *name, int to)
+{
+  int source = openat (from, name, O_RDONLY | O_CLOEXEC);
+  int target = openat (to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  char bytes[65536];
+  ssize_t n = read (source, bytes, sizeof bytes);
+
+  assert_true (n > 0 && n < (ssize_t) sizeof bytes);
+  assert_int_equal (write (target, bytes, (size_t) n), n);
+  close (source);
+  close (target);
+}
+
+static void
+load_kept (int dir, const char *name)
+{
+  auto_error struct error *err = NULL;
+  struct module *module = NULL;
+  unsigned minor;
+
+  assert_int_equal (sscanf (name, "greeter-1.%u.so", &minor), 1);
+  if (load_from (dir, name, (uint16_t) minor, &module, &err) < 0)
+    fail_msg ("%s: %s", name, err->message);
+  greets_as_the_first_minor_did (module);
+  module_free (module);
+}
+
+static void
+remove_tree (const char *path)
+{
+  int root = open ("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+  assert_int_equal (coffer_remove_beneath (root, path, 1, NULL), 0);
+  close (root);
+}
+
+static void
+every_module_that_was_kept_still_loads (void **state)
+{
+  char path[4096], temporary[] = "/tmp/coffer-kept-XXXXXX";
+  int own, count = 0;
+  struct utsname machine;
+  struct dirent *entry;
+  DIR *kept;
+
+  (void) state;
+  uname (&machine);
+  snprintf (path, sizeof path, "%s/tests/abi/modules/%s",
+            getenv ("COFFER_SOURCE"), machine.machine);
+  kept = opendir (path);
+  if (!kept)
+    skip_missing ("modules that were kept for this machine");
+  assert_non_null (mkdtemp (temporary));
+  own = open (temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  while ((entry = readdir (kept)))
+    if (strstr (entry->d_name, ".so")) {
+      copy_kept (dirfd (kept), entry->d_name, own);
+      load_kept (own, entry->d_name);
+      count++;
+    }
+  assert_true (count >= 2);
+  closedir (kept);
+  close (own);
+  remove_tree (temporary);
+}
+
 /* What -DCOFFER_CONTRACT_MINOR=0 leaves is the contract as it was then. */
 static void
 rows_of_a_later_minor_are_not_there (void **state)
@@ -325,6 +409,7 @@ main (void)
     cmocka_unit_test (a_module_of_minor_0_does_not_have_what_came_later),
     cmocka_unit_test (host_1_takes_modules_of_minor_1),
 #endif
+    cmocka_unit_test (every_module_that_was_kept_still_loads),
     cmocka_unit_test (a_module_of_another_major_is_refused),
     cmocka_unit_test (rows_of_a_later_minor_are_not_there),
   };
