@@ -15,6 +15,7 @@ const struct cli_table cli_tables[] = {
   { template_commands },
   { profile_commands },
   { provider_commands },
+  { provider_install_commands },
   { seal_commands },
   { kit_commands },
   { call_commands },

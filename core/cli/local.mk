@@ -39,6 +39,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/provider-doctor.c \
   %D%/provider-info.c \
   %D%/provider-state.c \
+  %D%/provider-install.c \
   %D%/run.c \
   %D%/sandbox.c \
   %D%/scope.c \

@@ -8,11 +8,13 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/dispatch.c %D%/dispatch.h \
   %D%/gate.c %D%/gate.h \
   %D%/in-process.c \
+  %D%/install.c %D%/install.h \
   %D%/invoke.c \
   %D%/journal.c %D%/journal.h \
   %D%/loader.c %D%/loader.h \
   %D%/opening.c %D%/opening.h \
   %D%/outcome.c %D%/outcome.h \
+  %D%/package.c %D%/package.h \
   %D%/provider.c %D%/provider.h \
   %D%/redact.c %D%/redact.h \
   %D%/receipt.c %D%/receipt.h \
@@ -21,6 +23,10 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/registry-narrow.c %D%/registry-operator.c \
   %D%/seal.c %D%/seal.h \
   %D%/signature.c %D%/signature.h \
+  %D%/source.c %D%/source-env.c %D%/source-fetch.c %D%/source-git.c \
+  %D%/source.h \
+  %D%/stage.c %D%/stage.h \
+  %D%/tool.c %D%/tool.h \
   %D%/elf.c %D%/elf-dynamic.c %D%/elf-needed.c %D%/elf.h \
   %D%/integrity.c %D%/integrity.h \
   %D%/channel.c %D%/channel.h \
@@ -29,4 +35,5 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/manifest.c %D%/manifest-sections.c %D%/manifest-words.c \
   %D%/manifest.h %D%/manifest-read.h
 
+include core/provider/fetch/local.mk
 include core/provider/worker/local.mk

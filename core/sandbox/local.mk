@@ -26,7 +26,7 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/signals.c %D%/signals.h \
   %D%/sqlite.c %D%/sqlite.h \
   %D%/sweep.c \
-  %D%/template.c %D%/template.h \
+  %D%/template.c %D%/users.c %D%/template.h \
   %D%/terminal.c %D%/terminal.h \
   %D%/transfer.c %D%/transfer.h \
   %D%/upload.c

@@ -119,6 +119,9 @@ int sandbox_info (struct host *host, const char *id,
                   const struct provider_call *call, json_t **out,
                   struct error **err);
 int sandbox_list (struct host *host, json_t **out, struct error **err);
+/* The ids of those of one provider that are not gone. */
+int sandbox_of_provider (struct host *host, const char *provider, json_t **out,
+                         struct error **err);
 /* already_gone: nobody knew it; that is success. provider NULL: from the
  * record; without one every enabled provider is asked. */
 int sandbox_kill (struct host *host, const char *provider, const char *id,

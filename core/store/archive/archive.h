@@ -3,7 +3,11 @@
  * trusts, in a process of its own that can do nothing else.
  *
  *   coffer-archive pack              the folder is descriptor 3, the tar 1
+ *   coffer-archive pack-package TIME the same as tar.gz that is a provider's,
+ *                                    with owners, modes and times made plain
  *   coffer-archive unpack [CAP=N…]   the archive is descriptor 0, the folder 3
+ *   coffer-archive unpack-package [CAP=N…]
+ *                                    a provider's: folders and files alone
  *
  * One JSON object goes to descriptor 4: {"files", "bytes", "left_out",
  * "stripped", "digest", "confined"}, or {"error", "entry"} with status 1. */
@@ -22,6 +26,7 @@
 
 struct caps {
   uint64_t entries, bytes, file_bytes;
+  int package;                  /* of a provider, not of a root file system */
 };
 
 /* What is told at the end. */
@@ -43,7 +48,8 @@ int report_fail (struct report *report, const char *entry, const char *fmt,
  * force, 0: this kernel has none; -1 with the error set. */
 int confine (int writes, struct report *report);
 
-int pack (struct report *report);
+/* package: what a provider's archive is like; `time` is that of all in it. */
+int pack (int package, int64_t time, struct report *report);
 int unpack (const struct caps *caps, struct report *report);
 
 #endif /* ARCHIVE_ARCHIVE_H */

@@ -104,12 +104,19 @@ main (int argc, char **argv)
 {
   struct caps caps = { 1000000, UINT64_C (32) << 30, UINT64_C (8) << 30 };
   struct report report = { 0 };
-  const int packs = argc == 2 && strcmp (argv[1], "pack") == 0;
+  const char *mode = argc > 1 ? argv[1] : "";
+  const int packs_package = argc == 3 && strcmp (mode, "pack-package") == 0;
+  const int packs = packs_package || (argc == 2 && strcmp (mode, "pack") == 0);
+  uint64_t time = 0;
   int r = -1, abi = 0;
+
+  caps.package = strcmp (mode, "unpack-package") == 0;
 
   if (fcntl (ARCHIVE_FOLDER_FD, F_GETFD) < 0
       || fcntl (ARCHIVE_REPORT_FD, F_GETFD) < 0
-      || (!packs && (argc < 2 || strcmp (argv[1], "unpack") != 0))) {
+      || (packs_package
+          && text_parse_u64 (argv[2], 0, UINT32_MAX, &time) < 0)
+      || (!packs && !caps.package && strcmp (mode, "unpack") != 0)) {
     fprintf (stderr, "coffer-archive is run by coffer\n");
     return 2;
   }
@@ -120,7 +127,8 @@ main (int argc, char **argv)
   if (packs || caps_read (argv + 2, &caps, &report) == 0)
     abi = confine (!packs, &report);
   if (!report.error[0] && abi >= 0)
-    r = packs ? pack (&report) : unpack (&caps, &report);
+    r = packs ? pack (packs_package, (int64_t) time, &report)
+              : unpack (&caps, &report);
   if (r < 0)
     report_fail (&report, NULL, "it failed without a word");
   return report_write (&report, abi) < 0 || r < 0;

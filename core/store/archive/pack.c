@@ -27,6 +27,8 @@ struct packer {
   struct archive_entry_linkresolver *links;
   struct report *report;
   dev_t device;
+  int package;
+  int64_t time;
   char buffer[65536];
 };
 
@@ -70,6 +72,20 @@ entry_write (struct packer *packer, struct archive_entry *entry, int fd,
                                  archive_entry_size (entry));
 }
 
+/* Nothing of who packs, when and where: the same bytes each time. */
+static void
+stat_plain (const struct packer *packer, struct stat *st)
+{
+  const mode_t mode = S_ISDIR (st->st_mode) || (st->st_mode & S_IXUSR)
+                        ? 0755 : 0644;
+  const struct stat plain = {
+    .st_mode = (st->st_mode & S_IFMT) | mode, .st_size = st->st_size,
+    .st_nlink = 1, .st_mtim.tv_sec = packer->time
+  };
+
+  *st = plain;
+}
+
 /* `dir` and `name` are where it lies, `path` what it is called. */
 static int
 pack_one (struct packer *packer, int dir, const char *name, const char *path,
@@ -95,6 +111,8 @@ pack_one (struct packer *packer, int dir, const char *name, const char *path,
       goto end;
     }
   }
+  if (packer->package)
+    stat_plain (packer, &st);
   archive_entry_copy_stat (entry, &st);
   archive_entry_copy_pathname (entry, path);
   if (S_ISLNK (st.st_mode)) {
@@ -159,8 +177,26 @@ pack_folder (struct packer *packer, int dir, const char *path, int depth)
   return r;
 }
 
+/* A stream of tar, or a file that people get. */
+static int
+out_begin (struct packer *packer)
+{
+  struct archive *out = packer->out;
+
+  if (!packer->package)
+    return archive_write_set_format_pax (out) == ARCHIVE_OK
+             && archive_write_set_options (out, "hdrcharset=BINARY")
+                  == ARCHIVE_OK
+             && archive_write_open_fd (out, STDOUT_FILENO) == ARCHIVE_OK;
+  return archive_write_set_format_ustar (out) == ARCHIVE_OK
+         && archive_write_add_filter_gzip (out) == ARCHIVE_OK
+         && archive_write_set_options (out, "gzip:compression-level=9,"
+                                       "gzip:!timestamp") == ARCHIVE_OK
+         && archive_write_open_fd (out, STDOUT_FILENO) == ARCHIVE_OK;
+}
+
 int
-pack (struct report *report)
+pack (int package, int64_t time, struct report *report)
 {
   struct packer *packer = calloc (1, sizeof *packer);
   struct stat st;
@@ -169,14 +205,13 @@ pack (struct report *report)
   if (!packer)
     return report_fail (report, NULL, "out of memory");
   packer->report = report;
+  packer->package = package;
+  packer->time = time;
   packer->out = archive_write_new ();
   packer->links = archive_entry_linkresolver_new ();
   if (!packer->out || !packer->links || fstat (ARCHIVE_FOLDER_FD, &st) < 0)
     report_fail (report, NULL, "out of memory");
-  else if (archive_write_set_format_pax (packer->out) != ARCHIVE_OK
-           || archive_write_set_options (packer->out, "hdrcharset=BINARY")
-                != ARCHIVE_OK
-           || archive_write_open_fd (packer->out, STDOUT_FILENO) != ARCHIVE_OK)
+  else if (!out_begin (packer))
     fail_out (packer, NULL);
   else {
     packer->device = st.st_dev;

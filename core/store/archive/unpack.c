@@ -102,6 +102,17 @@ path_read (struct unpacker *unpacker, const struct item *item,
   return 0;
 }
 
+/* Where other systems see a folder, and what a terminal or a list of lines would
+ * make something else of. */
+static int
+name_is_plain (const char *path)
+{
+  for (; *path; path++)
+    if ((unsigned char) *path < ' ' || *path == 0x7f || *path == '\\')
+      return 0;
+  return 1;
+}
+
 /* What it makes counts, named by an entry or not. */
 static int
 entry_count (struct unpacker *unpacker, const struct item *item)
@@ -347,6 +358,11 @@ unpack_special (struct unpacker *unpacker, struct item *item)
 static int
 unpack_kind (struct unpacker *unpacker, struct item *item)
 {
+  if (unpacker->caps->package
+      && (archive_entry_hardlink (item->entry)
+          || (archive_entry_filetype (item->entry) != AE_IFREG
+              && archive_entry_filetype (item->entry) != AE_IFDIR)))
+    return refuse (unpacker, item, "neither a folder nor a regular file");
   if (archive_entry_hardlink (item->entry))
     return unpack_hardlink (unpacker, item);
   switch (archive_entry_filetype (item->entry)) {
@@ -391,6 +407,9 @@ unpack_entry (struct unpacker *unpacker, struct archive_entry *entry)
     return 0;                   /* the folder itself */
   if (!*item.path)
     return refuse (unpacker, &item, "the name is empty");
+  if (unpacker->caps->package && !name_is_plain (item.path))
+    return refuse (unpacker, &item, "the name has a backslash or a control"
+                   " character");
   mode_read (unpacker, &item);
   snprintf (line, sizeof line, "%o %o %lld",
             (unsigned) archive_entry_filetype (entry), (unsigned) item.mode,
@@ -480,9 +499,27 @@ archive_begin (struct unpacker *unpacker)
       || archive_read_support_filter_bzip2 (in) != ARCHIVE_OK
       || archive_read_support_filter_xz (in) != ARCHIVE_OK
       || archive_read_support_filter_zstd (in) != ARCHIVE_OK
+      || (unpacker->caps->package
+          && archive_read_set_options (in, "tar:read_concatenated_archives")
+               != ARCHIVE_OK)
       || archive_read_open (in, unpacker, NULL, read_more, NULL)
            != ARCHIVE_OK)
     return fail_in (unpacker, NULL);
+  return 0;
+}
+
+/* Another archive behind the first, or anything else, is one that two readers
+ * could take for two things. */
+static int
+end_check (struct unpacker *unpacker)
+{
+  struct stat st;
+
+  if (fstat (STDIN_FILENO, &st) < 0 || !S_ISREG (st.st_mode))
+    return report_fail (unpacker->report, NULL, "it is no regular file");
+  if (archive_filter_bytes (unpacker->in, -1) != st.st_size)
+    return report_fail (unpacker->report, NULL,
+                        "there is something behind its end");
   return 0;
 }
 
@@ -514,7 +551,7 @@ unpack (const struct caps *caps, struct report *report)
   if (r == 0 && unpacker->entries == 0)
     r = report_fail (report, NULL, "there is nothing in it");
   if (r == 0)
-    r = covers_make (unpacker);
+    r = caps->package ? end_check (unpacker) : covers_make (unpacker);
   if (r == 0 && syncfs (ARCHIVE_FOLDER_FD) < 0)
     r = report_fail (report, NULL, "sync: %s", strerror (errno));
   sha256_end (&unpacker->hash, report->digest);

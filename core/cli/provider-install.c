@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `coffer provider install`, `upgrade`, `uninstall` and `pack`. */
+
+#include <config.h>
+
+#include "cli/commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <coffer/buffer.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/host.h"
+#include "cli/output.h"
+#include "provider/install.h"
+#include "sandbox/sandbox.h"
+
+/* -- install, upgrade ------------------------------------------------------ */
+
+static int
+confirm (void *data, const char *question, struct error **err)
+{
+  return output_confirm (data, question, err);
+}
+
+static int
+request_fill (struct cli *cli, const char *source,
+              struct install_request *request, struct helper_watch *watch,
+              struct error **err)
+{
+  *request = (struct install_request){
+    .words = { .source = source, .sha256 = cli_value (cli, "sha256"),
+               .ref = cli_value (cli, "ref"),
+               .subdir = cli_value (cli, "subdir") },
+    .force = cli_flag (cli, "force"),
+    .interactive = !cli->yes && !cli->json && isatty (STDIN_FILENO)
+                   && isatty (STDERR_FILENO),
+    .confirm = confirm, .data = cli, .watch = watch
+  };
+  watch->cancel_fd = sandbox_signals_catch (err);
+  return watch->cancel_fd < 0 ? -1 : 0;
+}
+
+static int
+report_json (const struct install_report *report, struct error **err)
+{
+  const struct receipt *receipt = report->receipt;
+  auto_json json_t *stored = receipt_to_json (receipt);
+  json_t *object = json_object ();
+
+  json_put_text (object, "id", receipt->id);
+  json_put_text (object, "version", report->version);
+  json_put_text (object, "replaced", report->old_version);
+  json_object_set_new (object, "changed", json_boolean (report->changed));
+  json_put_text (object, "trust", receipt->trust);
+  json_put_text (object, "folder", report->folder);
+  json_object_set (object, "receipt", stored);
+  return output_json (object, err);
+}
+
+/* What "local" means is said once, where it is decided. */
+static void
+note_trust (const struct receipt *receipt)
+{
+  if (strcmp (receipt->trust, "local") == 0
+      && strcmp (receipt->source.kind, "folder") == 0)
+    output_note ("trust is local: these are the bytes of the folder as it is"
+                 " now, and no commit is noted");
+}
+
+static int
+report_print (const char *done, const struct install_report *report,
+              struct error **err)
+{
+  const struct receipt *receipt = report->receipt;
+
+  printf ("%s %s %s, trust %s, manifest %.12s\n", receipt->id,
+          report->version, done, receipt->trust, receipt->manifest_sha256);
+  note_trust (receipt);
+  return output_finish (err);
+}
+
+static int
+install_run (struct cli *cli, struct error **err)
+{
+  auto_install_report struct install_report report = { 0 };
+  struct install_request request;
+  struct helper_watch watch = { 0 };
+  const struct place *place;
+
+  if (request_fill (cli, cli->args[0], &request, &watch, err) < 0
+      || cli_place (cli, &place, err) < 0
+      || install_provider (place, &request, &report, err) < 0)
+    return -1;
+  return cli->json ? report_json (&report, err)
+                   : report_print (report.old_version ? "replaced"
+                                                      : "installed",
+                                   &report, err);
+}
+
+static int
+upgrade_run (struct cli *cli, struct error **err)
+{
+  auto_install_report struct install_report report = { 0 };
+  struct install_request request;
+  struct helper_watch watch = { 0 };
+  const struct place *place;
+
+  if (request_fill (cli, cli->n_args > 1 ? cli->args[1] : NULL, &request,
+                    &watch, err) < 0
+      || cli_place (cli, &place, err) < 0
+      || install_upgrade (place, cli->args[0], &request, &report, err) < 0)
+    return -1;
+  return cli->json ? report_json (&report, err)
+                   : report_print (report.changed ? "upgraded"
+                                                  : "installed again, the same",
+                                   &report, err);
+}
+
+/* -- uninstall ------------------------------------------------------------- */
+
+static int
+check_living (struct cli *cli, const char *id, json_t **ids,
+              struct error **err)
+{
+  coffer_autobuffer struct coffer_buffer text = { 0 };
+  struct host *host;
+  json_t *one;
+  size_t i;
+
+  if (cli_host (cli, 0, &host, err) < 0
+      || sandbox_of_provider (host, id, ids, err) < 0)
+    return -1;
+  if (json_array_size (*ids) == 0 || cli_flag (cli, "force"))
+    return 0;
+  json_array_foreach (*ids, i, one)
+    coffer_buffer_printf (&text, "%s%s", i ? ", " : "",
+                          json_string_value (one));
+  error_set (err, E_BUSY, 0, "%s still has sandboxes: %.400s", id,
+             text.data ? text.data : "");
+  error_hint (err, "coffer sandbox kill ID ends one; --force leaves them to"
+              " themselves");
+  error_detail (err, "sandboxes", json_incref (*ids));
+  return -1;
+}
+
+static int
+uninstall_run (struct cli *cli, struct error **err)
+{
+  const char *id = cli->args[0];
+  auto_json json_t *left = NULL;
+  const struct place *place;
+
+  if (cli_place (cli, &place, err) < 0
+      || check_living (cli, id, &left, err) < 0
+      || install_remove (place, id, err) < 0)
+    return -1;
+  if (cli->json)
+    return output_json (json_pack ("{s:s, s:O}", "uninstalled", id,
+                                   "left_sandboxes", left), err);
+  printf ("%s uninstalled\n", id);
+  return output_finish (err);
+}
+
+/* -- rows ------------------------------------------------------------------ */
+
+#define SOURCE_OPTIONS                                                        \
+  { "sha256", 0, "HEX", 0, "the hash that the archive must have" },           \
+  { "ref", 0, "REF", 0,                                                       \
+    "of a git source: a full commit id, or a branch or tag" },                \
+  { "subdir", 0, "DIR", 0, "the provider's folder inside of the source" }
+
+static const struct cli_option install_options[] = {
+  { "force", 0, NULL, 0, "replace what is installed under its id" },
+  SOURCE_OPTIONS,
+  { NULL }
+};
+
+static const struct cli_option upgrade_options[] = { SOURCE_OPTIONS, { NULL } };
+
+static const struct cli_option uninstall_options[] = {
+  { "force", 0, NULL, 0, "also when it still has sandboxes" },
+  { NULL }
+};
+
+const struct cli_command provider_install_commands[] = {
+  { "provider install", "SOURCE",
+    "install a built and sealed provider: folder, archive, https:, git",
+    install_options, 1, 1, -1, 0, install_run },
+  { "provider upgrade", "ID [SOURCE]",
+    "replace an installed provider, or keep it when the new one fails",
+    upgrade_options, 1, 2, -1, 0, upgrade_run },
+  { "provider uninstall", "ID", "remove an installed provider",
+    uninstall_options, 1, 1, -1, 0, uninstall_run },
+  { NULL }
+};

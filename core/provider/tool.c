@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Another's program as a child. */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "base/text.h"
+#include "provider/tool.h"
+
+#define TOOL_PATH "/usr/local/bin:/usr/bin:/bin"
+#define MAX_SAID (1024 * 1024)
+#define MAX_ENV 32
+
+struct running {
+  pid_t pid;
+  int out, err;                 /* read here; -1: not kept */
+  struct coffer_buffer said, wrong;
+};
+
+/* The caller's PATH has no say in what is run with the caller's rights. */
+static char *
+program_find (const char *name)
+{
+  static const char *const folders[]
+    = { "/usr/local/bin", "/usr/bin", "/bin" };
+  size_t i;
+
+  for (i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+    char *path = text_printf ("%s/%s", folders[i], name);
+
+    if (path && access (path, X_OK) == 0)
+      return path;
+    free (path);
+  }
+  return NULL;
+}
+
+static void
+kill_group (struct running *running)
+{
+  if (running->pid > 0)
+    kill (-running->pid, SIGKILL);
+}
+
+static void
+running_fini (struct running *running)
+{
+  if (running->pid > 0) {
+    kill (-running->pid, SIGKILL);
+    kill (running->pid, SIGKILL);
+    while (waitpid (running->pid, NULL, 0) < 0 && errno == EINTR)
+      ;
+  }
+  coffer_fd_close (&running->out);
+  coffer_fd_close (&running->err);
+  coffer_buffer_free (&running->said);
+  coffer_buffer_free (&running->wrong);
+}
+
+/* -- the start ------------------------------------------------------------- */
+
+static int
+streams_set (const struct tool *tool, posix_spawn_file_actions_t *actions,
+             int out, int err)
+{
+  int r = 0;
+
+  if (!tool->terminal) {
+    r |= posix_spawn_file_actions_addopen (actions, 0, "/dev/null", O_RDONLY,
+                                           0);
+    r |= posix_spawn_file_actions_adddup2 (actions, out, 1);
+    r |= posix_spawn_file_actions_adddup2 (actions, err, 2);
+  }
+  if (tool->dir >= 0)
+    r |= posix_spawn_file_actions_addfchdir_np (actions, tool->dir);
+  return r;
+}
+
+/* A tool that talks to the terminal stays in our group, or it could not. */
+static int
+attributes_set (const struct tool *tool, posix_spawnattr_t *attributes)
+{
+  short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+  sigset_t none, all;
+
+  sigemptyset (&none);
+  sigfillset (&all);
+  if (!tool->terminal)
+    flags |= POSIX_SPAWN_SETPGROUP;
+  return posix_spawnattr_setflags (attributes, flags)
+         | posix_spawnattr_setpgroup (attributes, 0)
+         | posix_spawnattr_setsigmask (attributes, &none)
+         | posix_spawnattr_setsigdefault (attributes, &all);
+}
+
+static int
+spawn (const struct tool *tool, const char *program, int out, int err,
+       pid_t *pid)
+{
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  char *env[MAX_ENV + 2] = { (char *) "PATH=" TOOL_PATH };
+  size_t i;
+  int r;
+
+  for (i = 0; tool->env && tool->env[i] && i < MAX_ENV; i++)
+    env[i + 1] = (char *) tool->env[i];
+  posix_spawn_file_actions_init (&actions);
+  posix_spawnattr_init (&attributes);
+  r = streams_set (tool, &actions, out, err)
+      | attributes_set (tool, &attributes);
+  if (r == 0)
+    r = posix_spawn (pid, program, &actions, &attributes,
+                     (char *const *) tool->argv, env);
+  posix_spawn_file_actions_destroy (&actions);
+  posix_spawnattr_destroy (&attributes);
+  return r;
+}
+
+static int
+start (const struct tool *tool, struct running *running, struct error **err)
+{
+  auto_free char *program = program_find (tool->argv[0]);
+  coffer_autoclose int out = -1, wrong = -1;
+  int ends[2], r;
+
+  if (program == NULL) {
+    error_set (err, E_NOT_FOUND, 0, "the program %s is not installed",
+               tool->argv[0]);
+    error_hint (err, "install %s; it is looked for in " TOOL_PATH,
+                tool->argv[0]);
+    return -1;
+  }
+  if (pipe2 (ends, O_CLOEXEC) < 0)
+    return error_set (err, E_IO, errno, "start %s", tool->argv[0]);
+  running->err = ends[0];
+  wrong = ends[1];
+  if (tool->out < 0) {
+    if (pipe2 (ends, O_CLOEXEC) < 0)
+      return error_set (err, E_IO, errno, "start %s", tool->argv[0]);
+    running->out = ends[0];
+    out = ends[1];
+  }
+  r = spawn (tool, program, tool->out < 0 ? out : tool->out, wrong,
+             &running->pid);
+  if (r != 0) {
+    running->pid = 0;
+    return error_set (err, E_IO, r, "start %s", tool->argv[0]);
+  }
+  if (tool->file_bytes) {
+    const struct rlimit limit = { tool->file_bytes, tool->file_bytes };
+
+    prlimit (running->pid, RLIMIT_FSIZE, &limit, NULL);
+  }
+  return 0;
+}
+
+/* -- what it says ---------------------------------------------------------- */
+
+/* Drains one stream; what is beyond the cap is dropped, never waited for. */
+static void
+drain (int *fd, struct coffer_buffer *to)
+{
+  coffer_unfilled char block[16384];
+  ssize_t n = read (*fd, block, sizeof block);
+
+  if (n > 0 && to->size < MAX_SAID)
+    coffer_buffer_add (to, block, (size_t) n);
+  else if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+    coffer_fd_close (fd);
+}
+
+/* 1: both streams have ended; 0: the time is over, or the caller gave up. */
+static int
+listen_to (const struct tool *tool, struct running *running)
+{
+  while (running->out >= 0 || running->err >= 0) {
+    struct pollfd polls[3] = { { running->out, POLLIN, 0 },
+                               { running->err, POLLIN, 0 },
+                               { tool->cancel_fd, POLLIN, 0 } };
+    int64_t left = (tool->deadline_ns - coffer_now_ns ()) / 1000000;
+
+    if (left <= 0)
+      return 0;
+    if (poll (polls, 3, left > 1000 ? 1000 : (int) left) < 0 && errno != EINTR)
+      return 0;
+    if (polls[2].revents)
+      return 0;
+    if (polls[0].revents)
+      drain (&running->out, &running->said);
+    if (polls[1].revents)
+      drain (&running->err, &running->wrong);
+  }
+  return 1;
+}
+
+/* Its end, which comes soon once both streams have ended. */
+static int
+wait_end (const struct tool *tool, struct running *running, int *status)
+{
+  coffer_autoclose int pidfd
+    = (int) syscall (SYS_pidfd_open, running->pid, 0);
+
+  if (pidfd < 0
+      || coffer_wait_fd (pidfd, POLLIN, tool->deadline_ns, tool->cancel_fd)
+           != 1)
+    return -1;
+  /* While it is a zombie its number is its own: the group goes with it. */
+  if (!tool->terminal)
+    kill_group (running);
+  while (waitpid (running->pid, status, 0) < 0)
+    if (errno != EINTR)
+      return -1;
+  running->pid = 0;
+  return 0;
+}
+
+/* The last line that is not empty, as text for people. */
+static char *
+last_line (const struct coffer_buffer *text)
+{
+  size_t end = text->size, begin;
+
+  while (end > 0 && strchr ("\r\n \t", text->data[end - 1]))
+    end--;
+  for (begin = end; begin > 0 && text->data[begin - 1] != '\n'; begin--)
+    ;
+  if (end - begin > 400)
+    end = begin + 400;
+  return end > begin ? text_escape (text->data + begin, end - begin) : NULL;
+}
+
+static int
+fail_status (const struct tool *tool, struct running *running,
+             const char *what, int number, int status, struct error **err)
+{
+  auto_free char *line = last_line (&running->wrong);
+
+  if (WIFSIGNALED (status) && WTERMSIG (status) == SIGXFSZ)
+    return error_set (err, E_LIMIT, 0, "%s: it is larger than %llu MiB", what,
+                      (unsigned long long) tool->file_bytes >> 20);
+  if (WIFSIGNALED (status))
+    return error_set (err, number, 0, "%s: %s was ended by signal %d", what,
+                      tool->argv[0], WTERMSIG (status));
+  return error_set (err, number, 0, "%s: %s", what,
+                    line ? line : "it failed without a word");
+}
+
+int
+tool_run (const struct tool *tool, const char *what, int number,
+          struct coffer_buffer *said, struct error **err)
+{
+  __attribute__ ((cleanup (running_fini))) struct running running
+    = { .out = -1, .err = -1 };
+  int status = 0;
+
+  if (start (tool, &running, err) < 0)
+    return -1;
+  if (!listen_to (tool, &running)
+      || wait_end (tool, &running, &status) < 0) {
+    if (coffer_now_ns () >= tool->deadline_ns)
+      return error_set (err, E_CONNECT_FAILED, ETIMEDOUT, "%s", what);
+    return error_set (err, E_EXEC_CANCELLED, 0, "%s: it was left before it was"
+                      " through", what);
+  }
+  if (!WIFEXITED (status) || WEXITSTATUS (status) != 0)
+    return fail_status (tool, &running, what, number, status, err);
+  if (said) {
+    *said = running.said;
+    running.said = (struct coffer_buffer){ 0 };
+    if (said->failed)
+      return error_set (err, E_NO_MEMORY, 0, "%s", what);
+  }
+  return 0;
+}
