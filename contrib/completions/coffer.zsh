@@ -9,7 +9,7 @@ _coffer () {
     if [[ -n $skip ]]; then skip=; continue; fi
     case $word in
       --) _normal; return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--output|--dir|--only|--seed|--junit) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--dir|--only|--seed|--junit) skip=1 ;;
       -*) ;;
       *) case $path in
            ''|sandbox|template|profile|provider) path=${path:+$path }$word ;;
@@ -32,7 +32,7 @@ _coffer () {
     sandbox) own=('1:group:(sandbox)' '2:command:(create connect list info extend kill prune exec attach shell upload download ls pause resume metrics ps signal port)') ;;
     template) own=('1:group:(template)' '2:command:(add list remove)') ;;
     profile) own=('1:group:(profile)' '2:command:(list show)') ;;
-    provider) own=('1:group:(provider)' '2:command:(list info enable disable default doctor verify)') ;;
+    provider) own=('1:group:(provider)' '2:command:(list info enable disable default doctor verify install upgrade uninstall)') ;;
     'run') own=(
       '--workspace[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'
       '-w[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'
@@ -171,6 +171,20 @@ _coffer () {
     'provider doctor') own=(
       '*:argument:_files') ;;
     'provider verify') own=(
+      '*:argument:_files') ;;
+    'provider install') own=(
+      '--force[replace what is installed under its id]'
+      '--sha256[the hash that the archive must have]:HEX: '
+      '--ref[of a git source  a full commit id, or a branch or tag]:REF: '
+      '--subdir[the provider'\''s folder inside of the source]:DIR:_files -/'
+      '*:argument:_files') ;;
+    'provider upgrade') own=(
+      '--sha256[the hash that the archive must have]:HEX: '
+      '--ref[of a git source  a full commit id, or a branch or tag]:REF: '
+      '--subdir[the provider'\''s folder inside of the source]:DIR:_files -/'
+      '*:argument:_files') ;;
+    'provider uninstall') own=(
+      '--force[also when it still has sandboxes]'
       '*:argument:_files') ;;
     'seal') own=(
       '--output[write there instead of into the manifest]:FILE:_files'

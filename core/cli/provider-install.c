@@ -17,6 +17,7 @@
 #include "cli/host.h"
 #include "cli/output.h"
 #include "provider/install.h"
+#include "provider/registry.h"
 #include "sandbox/sandbox.h"
 
 /* -- install, upgrade ------------------------------------------------------ */
@@ -148,20 +149,40 @@ check_living (struct cli *cli, const char *id, json_t **ids,
   return -1;
 }
 
+/* What is not there any more cannot be what is taken unless another is named.
+ * *now stays NULL where it was not the default. */
+static int
+default_reset (const struct place *place, const char *id, char **now,
+               struct error **err)
+{
+  auto_registry struct registry *registry = NULL;
+
+  if (registry_load_one (place, NULL, &registry, err) < 0)
+    return -1;
+  if (strcmp (registry->default_provider, id) != 0)
+    return 0;
+  return registry_reset_default (place, id, now, err);
+}
+
 static int
 uninstall_run (struct cli *cli, struct error **err)
 {
   const char *id = cli->args[0];
   auto_json json_t *left = NULL;
+  auto_free char *now = NULL;
   const struct place *place;
 
   if (cli_place (cli, &place, err) < 0
       || check_living (cli, id, &left, err) < 0
-      || install_remove (place, id, err) < 0)
+      || install_remove (place, id, err) < 0
+      || default_reset (place, id, &now, err) < 0)
     return -1;
+  if (now)
+    output_note ("Default provider reset to '%s'", now);
   if (cli->json)
-    return output_json (json_pack ("{s:s, s:O}", "uninstalled", id,
-                                   "left_sandboxes", left), err);
+    return output_json (json_pack ("{s:s, s:b, s:s*, s:O}", "uninstalled", id,
+                                   "default_reset", now != NULL, "default",
+                                   now, "left_sandboxes", left), err);
   printf ("%s uninstalled\n", id);
   return output_finish (err);
 }
