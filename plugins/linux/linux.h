@@ -81,6 +81,8 @@ struct init_process {
   pid_t pid;                    /* 0: none */
   int pidfd;
   int control;                  /* our end of its connection */
+  int proc;                     /* its folder in /proc */
+  struct ids ids;
 };
 
 /* The init of the next sandbox (spare.c). */
@@ -94,7 +96,11 @@ struct spare {
   pthread_cond_t wake, made;
   pid_t maker;                  /* the process of the thread; 0: there is none */
   struct init_process init;
-  int privileged;
+  struct init_prepare shape;    /* what it prepares */
+  struct init_prepare asked;    /* what the last sandbox had */
+  uid_t uid;                    /* who made it */
+  gid_t gid;
+  struct timespec root;         /* when names of / last changed */
   int mounts;                   /* tells that this process's have changed */
   ssize_t cgroups_size;
   char cgroups[1024];
@@ -281,6 +287,8 @@ enum {
   CGROUP_MEMORY = 1, CGROUP_PIDS = 2, CGROUP_CPU = 4, CGROUP_FREEZE = 8
 };
 
+#define CGROUP_OWN 3            /* the most that an init enters by itself */
+
 /* The groups of a sandbox that is being made. */
 struct cgroup {
   unsigned bits;                /* that hold */
@@ -290,7 +298,7 @@ struct cgroup {
   int into;                     /* version 2: where its init begins, -1 */
   int entered;                  /* it was begun there */
   int commands;                 /* what commands write themselves into, -1 */
-  int own[3];                   /* what the init does, -1 */
+  int own[CGROUP_OWN];          /* what the init does, -1 */
   const char *why;              /* something is missing; NULL: nothing is */
   struct place *place;
 };

@@ -85,6 +85,7 @@ CLEANFILES += %D%/init/filter.h
   %D%/init/namespaces.c \
   %D%/init/network.c \
   %D%/init/pause.c \
+  %D%/init/plan.c \
   %D%/init/proc.c \
   %D%/init/process.c \
   %D%/init/request.c \

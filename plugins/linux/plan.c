@@ -17,7 +17,7 @@
 
 #define INODES_DEFAULT 65536
 #define PLAN_MAX 60000
-#define PLAN_FDS_MAX (MOUNTS_MAX + 6)
+#define PLAN_FDS_MAX (MOUNTS_MAX + 3)
 
 /* ---- the specification -------------------------------------------------- */
 
@@ -232,6 +232,48 @@ plan_env (struct coffer_buffer *strings, const char *const *env)
   return count;
 }
 
+void
+shape_fill (const struct making *making, struct init_prepare *shape)
+{
+  const struct coffer_sandbox_spec *spec = making->spec;
+
+  memset (shape, 0, sizeof *shape);
+  shape->size = sizeof *shape;
+  shape->disk_bytes = spec->disk_bytes ? spec->disk_bytes : DISK_DEFAULT;
+  shape->inodes = spec->inodes ? spec->inodes : INODES_DEFAULT;
+  if (spec->root_writable)
+    shape->flags |= PLAN_ROOT_WRITABLE;
+  if (spec->filter != NULL && strcmp (spec->filter, "strict") == 0)
+    shape->flags |= PLAN_STRICT;
+  if (making->network == NETWORK_HOST)
+    shape->flags |= PLAN_HOST_NETWORK;
+  if (spec->template_name != NULL)
+    shape->flags |= PLAN_TEMPLATE;
+  LAYERS_GIVE (shape->layers);
+}
+
+int
+shape_send (const struct init_process *init, const struct init_prepare *shape,
+            const struct cgroup *group, const struct coffer_call *call)
+{
+  struct init_prepare body = *shape;
+  struct link link = { .fd = init->control };
+  int fds[CGROUP_OWN];
+  struct request request = { .type = INIT_PREPARE, .body = &body,
+                             .size = sizeof body, .fds = fds };
+  size_t i;
+
+  body.uid = LAYER_ON (USER) ? SANDBOX_UID : init->ids.uid;
+  body.gid = LAYER_ON (USER) ? SANDBOX_UID : init->ids.gid;
+  if (init->ids.privileged)
+    body.flags |= PLAN_PRIVILEGED;
+  for (i = 0; group != NULL && i < CGROUP_OWN; i++)
+    if (group->own[i] >= 0)
+      fds[request.n_fds++] = group->own[i];
+  body.own_groups = (uint32_t) request.n_fds;
+  return link_send (&link, &request, call);
+}
+
 static void
 plan_fill (struct making *making, struct init_plan *plan)
 {
@@ -240,9 +282,6 @@ plan_fill (struct making *making, struct init_plan *plan)
   namespaces_note (making->self);
   plan->size = sizeof *plan;
   plan->userns = (uint32_t) making->self->ns_inodes[0];
-  plan->uid = plan->gid = SANDBOX_UID;
-  plan->disk_bytes = spec->disk_bytes ? spec->disk_bytes : DISK_DEFAULT;
-  plan->inodes = spec->inodes ? spec->inodes : INODES_DEFAULT;
   plan->pids = spec->pids ? spec->pids : PIDS_DEFAULT;
   plan->mounts = (uint32_t) making->n_mounts;
   plan->expires_ns = making->expires_ns;
@@ -257,23 +296,10 @@ plan_fill (struct making *making, struct init_plan *plan)
     plan->flags |= PLAN_SINGLE;
   if (making->folder >= 0 && (!spec->single_exec || spec->lifeline >= 0))
     plan->flags |= PLAN_DURABLE;
-  if (spec->root_writable)
-    plan->flags |= PLAN_ROOT_WRITABLE;
-  if (spec->filter != NULL && strcmp (spec->filter, "strict") == 0)
-    plan->flags |= PLAN_STRICT;
   if (required (spec, "landlock"))
     plan->flags |= PLAN_LANDLOCK;
-  if (making->network == NETWORK_HOST)
-    plan->flags |= PLAN_HOST_NETWORK;
-  else if (making->network == NETWORK_ALLOW)
+  if (making->network == NETWORK_ALLOW)
     plan->flags |= PLAN_PROXY;
-  if (making->ids.privileged)
-    plan->flags |= PLAN_PRIVILEGED;
-  if (!LAYER_ON (USER)) {
-    plan->uid = making->ids.uid;
-    plan->gid = making->ids.gid;
-  }
-  LAYERS_GIVE (plan->layers);
 }
 
 /* A template's has none, and comes before those that were asked for. */
@@ -305,11 +331,6 @@ plan_fds (const struct making *making, struct init_plan *plan,
     plan->flags |= PLAN_GROUP;
     fds[n++] = group->commands;
   }
-  for (i = 0; i < sizeof group->own / sizeof group->own[0]; i++)
-    if (group->own[i] >= 0) {
-      plan->own_groups++;
-      fds[n++] = group->own[i];
-    }
   for (i = 0; i < making->n_mounts; i++)
     fds[n++] = making->mount_fds[i];
   return n;

@@ -13,8 +13,8 @@
  *  - an init answers a type that it does not know with EOPNOTSUPP;
  *  - replies carry the serial number of their request.
  *
- * PLAN is only ever read by the init of the same build.  Stands alone, for a
- * program without a libc. */
+ * PREPARE and PLAN are only ever read by the init of the same build.  Stands
+ * alone, for a program without a libc. */
 
 #ifndef LINUX_PROTOCOL_H
 #define LINUX_PROTOCOL_H
@@ -60,6 +60,9 @@ enum init_type {
                                  * descriptor of the user namespace that the
                                  * sandbox was made in: only who is outside of
                                  * every sandbox has one; none */
+  INIT_PREPARE = 21,            /* before PLAN: its ids are mapped, and it makes
+                                 * what every sandbox of that shape has; none,
+                                 * or FAILED */
 
   INIT_READY = 0x8001,
   INIT_FAILED = 0x8002,
@@ -85,6 +88,19 @@ struct init_hello {
   uint32_t flags;
 };
 
+/* Flags of the plan: PRIVILEGED, ROOT_WRITABLE, STRICT, HOST_NETWORK, TEMPLATE.
+ * An init that is made ahead knows no more of its sandbox than this. */
+struct init_prepare {
+  uint32_t size;
+  uint32_t flags;
+  uint32_t uid, gid;            /* inside */
+  uint64_t disk_bytes;
+  uint64_t inodes;
+  uint32_t layers;              /* 0; layer.h */
+  uint32_t own_groups;          /* descriptors: of groups that the init writes
+                                 * itself into */
+};
+
 enum init_plan_flag {
   PLAN_DURABLE = 1,             /* lives on when the connection ends */
   PLAN_SINGLE = 2,              /* one exec: its end is the end of all others */
@@ -98,7 +114,8 @@ enum init_plan_flag {
   PLAN_GROUP = 512,             /* descriptor: of a file of a control group
                                  * that a command writes itself into */
   PLAN_HOST_NETWORK = 2048,     /* the network namespace is the maker's */
-  PLAN_PROXY = 4096             /* READY has a listener, for coffer-proxy */
+  PLAN_PROXY = 4096,            /* READY has a listener, for coffer-proxy */
+  PLAN_TEMPLATE = 8192          /* the first mount stands for the host's /usr */
 };
 
 /* Followed by `mounts` times init_mount and then by the strings: at offsets,
@@ -106,9 +123,6 @@ enum init_plan_flag {
 struct init_plan {
   uint32_t size;
   uint32_t flags;
-  uint32_t uid, gid;            /* inside */
-  uint64_t disk_bytes;
-  uint64_t inodes;
   uint64_t data_bytes;          /* RLIMIT_DATA; 0: none */
   uint64_t pids;                /* RLIMIT_NPROC; 0: none */
   int64_t expires_ns;           /* CLOCK_BOOTTIME; 0: never */
@@ -120,9 +134,6 @@ struct init_plan {
   uint32_t open_files;          /* RLIMIT_NOFILE; 0: as usual */
   uint64_t address_bytes;       /* RLIMIT_AS; 0: none */
   uint64_t file_bytes;          /* RLIMIT_FSIZE; 0: none */
-  uint32_t layers;              /* 0; layer.h */
-  uint32_t own_groups;          /* descriptors, after those: of groups that
-                                 * the init writes itself into */
   uint32_t userns;              /* the maker's: its inode number */
   uint32_t reserved;
 };

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first process of the next sandbox, made ahead.
  *
- * Most of what the kernel takes for a sandbox is its network namespace.  An
- * instance that has made two sandboxes will make more: while one is at work a
- * thread makes the init of the next, in its namespaces, with no
- * ids yet and no plan, waiting for both.  It has seen nothing of any sandbox,
- * and ends as every init does when its connection does.
+ * Most of what the kernel takes for a sandbox are its network namespace and
+ * its mounts.  An instance that has made two sandboxes will make more: while
+ * one is at work a thread makes the init of the next, in its namespaces, with
+ * ids of its own, and has it prepare what a sandbox of the last one's shape
+ * has before it has a plan.  It has seen nothing of any sandbox, and ends as
+ * every init does when its connection does.
  *
  * What it copied must still hold when it is taken: the mounts of this process,
- * its control groups, its rights.  Where anything changed it is ended, and the
- * sandbox gets an init made now. */
+ * the names in its root, its control groups, its rights.  Where anything
+ * changed it is ended, and the sandbox gets an init made now. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -29,8 +31,12 @@
 #define CREATIONS_BEFORE 2
 #define THREAD_STACK 131072
 
+/* Its part is done without waiting for anybody. */
+#define PREPARE_NS INT64_C (1000000000)
+
 #define NO_SPARE \
-  (struct spare) { .init = { .pidfd = -1, .control = -1 }, .mounts = -1 }
+  (struct spare) { .init = { .pidfd = -1, .control = -1, .proc = -1 }, \
+                   .mounts = -1 }
 
 void
 spare_init (struct linux_provider *self, const char *const *config)
@@ -57,33 +63,58 @@ cgroups_read (char *out, size_t size)
 }
 
 static void
-spare_end (struct spare *spare)
+spare_end (struct linux_provider *self, struct spare *spare)
 {
+  const idtype_t by_pidfd = (idtype_t) P_PIDFD;
+  const int ours = spare->maker == getpid ();
+  struct init_process *init = &spare->init;
   siginfo_t info;
 
-  coffer_fd_close (&spare->init.control);
+  coffer_fd_close (&init->control);
+  coffer_fd_close (&init->proc);
   coffer_fd_close (&spare->mounts);
   /* Of a process that was forked from its maker it is no child: there the
    * copies of the descriptors are closed, and nothing else. */
-  if (spare->init.pid > 0 && spare->maker == getpid ()) {
-    syscall (SYS_pidfd_send_signal, spare->init.pidfd, SIGKILL, NULL, 0);
-    waitid ((idtype_t) P_PIDFD, (id_t) spare->init.pidfd, &info, WEXITED | __WALL);
+  if (init->pid > 0 && ours) {
+    syscall (SYS_pidfd_send_signal, init->pidfd, SIGKILL, NULL, 0);
+    waitid (by_pidfd, (id_t) init->pidfd, &info, WEXITED | WNOWAIT | __WALL);
   }
-  coffer_fd_close (&spare->init.pidfd);
-  spare->init.pid = 0;
+  if (ours)
+    ids_give (self, &init->ids);
+  if (init->pid > 0 && ours)
+    waitid (by_pidfd, (id_t) init->pidfd, &info, WEXITED | __WALL);
+  coffer_fd_close (&init->pidfd);
+  *init = NO_SPARE.init;
+}
+
+static int
+shape_same (const struct init_prepare *a, const struct init_prepare *b)
+{
+  return memcmp (a, b, sizeof *a) == 0;
+}
+
+/* When the names in / last changed. */
+static struct timespec
+root_changed (void)
+{
+  struct stat st;
+
+  return stat ("/", &st) == 0 ? st.st_mtim : (struct timespec){ 0, 0 };
 }
 
 /* Whether it is as if it were made now. */
 static int
-spare_holds (const struct spare *spare, int privileged)
+spare_holds (const struct spare *spare)
 {
+  const struct timespec root = root_changed ();
   struct pollfd fds[2] = { { .fd = spare->init.pidfd, .events = POLLIN },
                            { .fd = spare->mounts, .events = POLLPRI } };
   char now[sizeof spare->cgroups];
   ssize_t size;
 
-  if (spare->maker != getpid () || spare->privileged != privileged
-      || poll (fds, 2, 0) != 0)
+  if (spare->maker != getpid () || spare->uid != geteuid ()
+      || spare->gid != getegid () || root.tv_sec != spare->root.tv_sec
+      || root.tv_nsec != spare->root.tv_nsec || poll (fds, 2, 0) != 0)
     return 0;
   size = cgroups_read (now, sizeof now);
   return size >= 0 && size < (ssize_t) sizeof now
@@ -94,14 +125,16 @@ spare_holds (const struct spare *spare, int privileged)
 /* One that is being made is there sooner than another; for one who waits, since
  * it is but one.  With the lock held. */
 static void
-spare_await (struct linux_provider *self, int64_t deadline_ns)
+spare_await (struct linux_provider *self, const struct init_prepare *shape,
+             int64_t deadline_ns)
 {
   struct spare *spare = &self->spare;
   const struct timespec until = { deadline_ns / 1000000000,
                                   deadline_ns % 1000000000 };
   int r = 0;
 
-  if (!spare->busy || spare->awaited || spare->maker != getpid ())
+  if (!spare->busy || spare->awaited || spare->maker != getpid ()
+      || !shape_same (shape, &spare->shape))
     return;
   spare->awaited = 1;
   while (spare->busy && r == 0)
@@ -109,18 +142,33 @@ spare_await (struct linux_provider *self, int64_t deadline_ns)
   spare->awaited = 0;
 }
 
+/* One that is to be begun in a control group was not, and one that has its ids
+ * enters none by itself any more. */
+static int
+groups_own (const struct cgroup *group)
+{
+  size_t i;
+
+  for (i = 0; i < CGROUP_OWN; i++)
+    if (group->own[i] >= 0)
+      return 1;
+  return group->into >= 0;
+}
+
 int
-spare_take (struct linux_provider *self, const struct init_wanted *wanted,
-            int64_t deadline_ns, struct init_process *out)
+spare_take (struct linux_provider *self, const struct making *making,
+            struct init_process *out)
 {
   struct spare spare = NO_SPARE;
+  struct init_prepare shape;
 
-  /* One that is to be begun in a control group was not. */
-  if (wanted->host_network || (wanted->group && wanted->group->into >= 0))
+  if (groups_own (&making->cgroup))
     return 0;
+  shape_fill (making, &shape);
   pthread_mutex_lock (&self->lock);
-  spare_await (self, deadline_ns);
-  if (!self->spare.busy && self->spare.init.pid > 0) {
+  spare_await (self, &shape, making->call->deadline_ns);
+  if (!self->spare.busy && self->spare.init.pid > 0
+      && shape_same (&self->spare.shape, &shape)) {
     spare = self->spare;
     self->spare.init = NO_SPARE.init;
     self->spare.mounts = -1;
@@ -128,8 +176,8 @@ spare_take (struct linux_provider *self, const struct init_wanted *wanted,
   pthread_mutex_unlock (&self->lock);
   if (spare.init.pid <= 0)
     return 0;
-  if (!spare_holds (&spare, wanted->privileged)) {
-    spare_end (&spare);
+  if (!spare_holds (&spare)) {
+    spare_end (self, &spare);
     return 0;
   }
   coffer_fd_close (&spare.mounts);
@@ -137,19 +185,35 @@ spare_take (struct linux_provider *self, const struct init_wanted *wanted,
   return 1;
 }
 
+static int
+spare_start (struct linux_provider *self, struct spare *spare)
+{
+  const struct coffer_call call = { .size = sizeof call, .cancel_fd = -1,
+                                    .deadline_ns = coffer_now_ns ()
+                                                   + PREPARE_NS };
+  struct init_wanted wanted = { 0 };
+  const char *text;
+
+  spare->mounts = open ("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+  spare->root = root_changed ();
+  spare->uid = geteuid ();
+  spare->gid = getegid ();
+  spare->cgroups_size = cgroups_read (spare->cgroups, sizeof spare->cgroups);
+  if (spare->mounts < 0
+      || ids_take (self, &spare->init.ids, &text) == -1)
+    return -1;
+  wanted.ids = spare->init.ids;
+  return init_start (self, &wanted, &spare->init, &text) == -1
+           ? -1 : shape_send (&spare->init, &spare->shape, NULL, &call);
+}
+
 /* Nobody else touches the spare while it is busy. */
 static void
 spare_make (struct linux_provider *self)
 {
-  struct spare *spare = &self->spare;
-  const struct init_wanted wanted = { .privileged = spare->privileged };
-  const char *step;
-
-  spare->mounts = open ("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-  spare->cgroups_size = cgroups_read (spare->cgroups, sizeof spare->cgroups);
-  if (spare->mounts < 0
-      || init_start (self, &wanted, &spare->init, &step) == -1)
-    spare_end (spare);
+  spare_end (self, &self->spare);
+  if (spare_start (self, &self->spare) == -1)
+    spare_end (self, &self->spare);
 }
 
 static void *
@@ -195,28 +259,36 @@ thread_start (struct linux_provider *self)
   return code == 0 ? 0 : -1;
 }
 
-/* With the lock held. */
+/* One of another shape is kept until two sandboxes have had the same one.  With
+ * the lock held. */
 static int
-spare_due (const struct spare *spare)
+spare_due (const struct spare *spare, const struct init_prepare *shape)
 {
   return spare->wanted && spare->creations == CREATIONS_BEFORE && !spare->busy
-         && spare->init.pid == 0
+         && (shape->flags & (PLAN_HOST_NETWORK | PLAN_TEMPLATE)) == 0
+         && (spare->init.pid == 0
+             || (!shape_same (shape, &spare->shape)
+                 && shape_same (shape, &spare->asked)))
          && (spare->maker == 0 || spare->maker == getpid ());
 }
 
 void
-spare_refill (struct linux_provider *self, int privileged)
+spare_refill (struct linux_provider *self, const struct making *making)
 {
   struct spare *spare = &self->spare;
+  struct init_prepare shape;
 
+  shape_fill (making, &shape);
   pthread_mutex_lock (&self->lock);
   if (spare->creations < CREATIONS_BEFORE)
     spare->creations++;
-  if (spare_due (spare) && (spare->maker != 0 || thread_start (self) == 0)) {
-    spare->privileged = privileged;
+  if (spare_due (spare, &shape)
+      && (spare->maker != 0 || thread_start (self) == 0)) {
+    spare->shape = shape;
     spare->busy = 1;
     pthread_cond_signal (&spare->wake);
   }
+  spare->asked = shape;
   pthread_mutex_unlock (&self->lock);
 }
 
@@ -232,7 +304,7 @@ spare_fini (struct linux_provider *self)
     pthread_mutex_unlock (&self->lock);
     pthread_join (spare->thread, NULL);
   }
-  spare_end (spare);
+  spare_end (self, spare);
   /* A copy of one that somebody waits for would wait for that one. */
   if (spare->maker == 0 || spare->maker == getpid ()) {
     pthread_cond_destroy (&spare->wake);

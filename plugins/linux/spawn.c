@@ -182,7 +182,7 @@ child_clone_into (struct child *child, char *stack, size_t size, int flags,
 static pid_t
 child_clone (struct child *child, char *stack, size_t size, int *pidfd)
 {
-  const int privileged = child->wanted->privileged && LAYER_ON (GROUPS);
+  const int privileged = child->wanted->ids.privileged && LAYER_ON (GROUPS);
   const int flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_PIDFD
                     | SIGCHLD
                     | LAYER_FLAG (USER, CLONE_NEWUSER)
@@ -240,8 +240,8 @@ child_start (struct child *child, int *pidfd)
   return pid;
 }
 
-int
-init_start (struct linux_provider *self, const struct init_wanted *wanted,
+static int
+init_spawn (struct linux_provider *self, const struct init_wanted *wanted,
             struct init_process *init, const char **step)
 {
   struct child child = { .init = self->init, .wanted = wanted };
@@ -267,6 +267,35 @@ init_start (struct linux_provider *self, const struct init_wanted *wanted,
   return init->pid < 0 || child.error != 0 ? -1 : 0;
 }
 
+static int
+init_ids (struct init_process *init)
+{
+  char path[40];
+
+  snprintf (path, sizeof path, "/proc/%d", (int) init->pid);
+  init->proc = open (path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (init->proc < 0)
+    return -1;
+  /* The number was this child's when the folder was opened. */
+  if (syscall (SYS_pidfd_send_signal, init->pidfd, 0, NULL, 0) == -1)
+    return -1;
+  return LAYER_ON (USER) ? ids_write (init->proc, &init->ids) : 0;
+}
+
+int
+init_start (struct linux_provider *self, const struct init_wanted *wanted,
+            struct init_process *init, const char **step)
+{
+  init->ids = wanted->ids;
+  if (init_spawn (self, wanted, init, step) == -1)
+    return -1;
+  *step = "user and group ids";
+  if (init_ids (init) == -1)
+    return -1;
+  ids_note (self, &init->ids, init->pid);
+  return 0;
+}
+
 int32_t
 spawn_refused (struct making *making, const char *step, int error)
 {
@@ -286,41 +315,72 @@ spawn_refused (struct making *making, const char *step, int error)
                            NULL);
 }
 
-static int
-child_ids (struct making *making)
+static void
+init_adopt (struct making *making, const struct init_process *init)
 {
-  char path[40];
+  making->ids = init->ids;
+  making->pid = init->pid;
+  making->pidfd = init->pidfd;
+  making->control = init->control;
+  making->proc = init->proc;
+}
 
-  snprintf (path, sizeof path, "/proc/%d", (int) making->pid);
-  making->proc = open (path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (making->proc < 0)
-    return -1;
-  /* The number was this child's when the folder was opened. */
-  if (syscall (SYS_pidfd_send_signal, making->pidfd, 0, NULL, 0) == -1)
-    return -1;
-  return LAYER_ON (USER) ? ids_write (making->proc, &making->ids) : 0;
+/* Whose it will be; with the first process when that is there already. */
+static int32_t
+owner_take (struct making *making)
+{
+  struct init_process init;
+  const char *why = NULL;
+
+  if (spare_take (making->self, making, &init)) {
+    init_adopt (making, &init);
+    making->prepared = 1;
+    return COFFER_OK;
+  }
+  if (ids_take (making->self, &making->ids, &why) == -1)
+    return coffer_fail (making->call, COFFER_UNAVAILABLE, why);
+  return COFFER_OK;
 }
 
 static int32_t
 child_spawn (struct making *making)
 {
   const struct init_wanted wanted
-    = { .privileged = making->ids.privileged, .group = &making->cgroup,
+    = { .ids = making->ids, .group = &making->cgroup,
         .host_network = making->network == NETWORK_HOST };
-  struct init_process init = { .control = -1, .pidfd = -1 };
+  struct init_process init = { .control = -1, .pidfd = -1, .proc = -1 };
   const char *step;
-  int r = 0;
+  int r;
 
-  if (!spare_take (making->self, &wanted, making->call->deadline_ns,
-                   &init))
-    r = init_start (making->self, &wanted, &init, &step);
-  making->pid = init.pid;
-  making->pidfd = init.pidfd;
-  making->control = init.control;
-  if (r == -1)
-    return spawn_refused (making, step, errno);
-  if (child_ids (making) == -1)
-    return spawn_refused (making, "user and group ids", errno);
+  if (making->pid > 0)
+    return COFFER_OK;
+  r = init_start (making->self, &wanted, &init, &step);
+  init_adopt (making, &init);
+  return r == -1 ? spawn_refused (making, step, errno) : COFFER_OK;
+}
+
+/* An init that has ended meanwhile has said why. */
+static int32_t
+child_tell (struct making *making)
+{
+  const struct init_process init = { .control = making->control,
+                                     .ids = making->ids };
+  struct init_prepare shape;
+
+  if (!making->prepared) {
+    shape_fill (making, &shape);
+    if (shape_send (&init, &shape, &making->cgroup, making->call) == -1
+        && errno != ECONNRESET)
+      return coffer_fail_errno (making->call, errno, "what to prepare");
+  }
+  if (plan_send (making) == -1 && errno != ECONNRESET)
+    return coffer_fail_errno (making->call, errno, "sending the plan");
+  if (etc_send (making) == -1) {
+    /* One that has not ended is told that nothing more comes. */
+    if (errno != ECONNRESET)
+      return coffer_fail_errno (making->call, errno, "the names in /etc");
+    shutdown (making->control, SHUT_WR);
+  }
   return COFFER_OK;
 }
 
@@ -392,12 +452,15 @@ static int32_t
 making_run (struct making *making)
 {
   struct coffer_call *call = making->call;
-  const char *why = NULL;
   int32_t code;
 
-  if (ids_take (making->self, &making->ids, &why) == -1)
-    return coffer_fail (call, COFFER_UNAVAILABLE, why);
-  code = network_permit (making);
+  /* First: one that is to be begun in a group was not made ahead. */
+  limits_take (making);
+  code = require_hold (making);
+  if (code == COFFER_OK)
+    code = owner_take (making);
+  if (code == COFFER_OK)
+    code = network_permit (making);
   if (code == COFFER_OK)
     code = mounts_prepare (making);
   if (code == COFFER_OK && making->folder >= 0) {
@@ -405,14 +468,8 @@ making_run (struct making *making)
     if (making->listener < 0 || metadata_keep (making) == -1)
       code = coffer_fail_errno (call, errno, "the sandbox's folder");
   }
-  if (code == COFFER_OK) {
-    limits_take (making);
-    code = require_hold (making);
-  }
   if (code == COFFER_OK)
     code = child_spawn (making);
-  if (code == COFFER_OK)
-    ids_note (making->self, &making->ids, making->pid);
   if (code == COFFER_OK && making->folder >= 0
       && sandbox_note_init (making->folder, making->pidfd, making->pid,
                             &making->ids)
@@ -425,16 +482,8 @@ making_run (struct making *making)
   if (code == COFFER_OK && making->spec->ttl_ms != 0)
     making->expires_ns = coffer_boottime_ns ()
                          + (int64_t) making->spec->ttl_ms * 1000000;
-  if (code == COFFER_OK && plan_send (making) == -1)
-    code = coffer_fail_errno (call, errno, "sending the plan");
-  /* An init that has ended meanwhile has said why; one that has not is told
-   * that nothing more comes. */
-  if (code == COFFER_OK && etc_send (making) == -1) {
-    if (errno == ECONNRESET)
-      shutdown (making->control, SHUT_WR);
-    else
-      code = coffer_fail_errno (call, errno, "the names in /etc");
-  }
+  if (code == COFFER_OK)
+    code = child_tell (making);
   if (code == COFFER_OK)
     code = ready_take (making);
   if (code == COFFER_OK && making->network != NETWORK_NONE)
@@ -600,7 +649,7 @@ linux_sandbox_create (struct coffer_call *call, void *data,
     if (code != COFFER_OK)
       making_undo (&making);
     else
-      spare_refill (making.self, making.ids.privileged);
+      spare_refill (making.self, &making);
   }
   making_fini (&making);
   return code;

@@ -31,7 +31,7 @@ enum network { NETWORK_NONE, NETWORK_HOST, NETWORK_ALLOW };
 
 /* How an init is begun. */
 struct init_wanted {
-  int privileged;               /* ids of its own: no group goes along */
+  struct ids ids;               /* of its own: no group goes along */
   int host_network;
   struct cgroup *group;         /* to be begun in, if it can be; or NULL */
 };
@@ -46,6 +46,7 @@ struct making {
   int folder, listener, control, pidfd;
   int proc;                     /* the init's folder in /proc */
   pid_t pid;
+  int prepared;                 /* it was told what, being made ahead */
   struct cgroup cgroup;
   const char *lacking[4];       /* limits that do not hold */
   const char *uncapped;         /* where more than the disk may be written */
@@ -82,7 +83,13 @@ int project_cap (struct making *making, int source);
 /* The file system in a file, as a mount of its own. */
 int32_t image_mount (struct making *making, const struct coffer_mount *mount,
                      int *out);
+/* What is prepared for a sandbox before its plan; ids are added when that is
+ * sent, and the groups that it is to enter by itself (NULL: none). */
+void shape_fill (const struct making *making, struct init_prepare *shape);
 /* -1 with errno. */
+int shape_send (const struct init_process *init,
+                const struct init_prepare *shape, const struct cgroup *group,
+                const struct coffer_call *call);
 int plan_send (struct making *making);
 
 /* ---- limits.c ----------------------------------------------------------- */
@@ -138,16 +145,17 @@ int etc_send (struct making *making);
 
 void spare_init (struct linux_provider *self, const char *const *config);
 void spare_fini (struct linux_provider *self);
-/* 1: the process that was made ahead, which is what is wanted. */
-int spare_take (struct linux_provider *self, const struct init_wanted *wanted,
-                int64_t deadline_ns, struct init_process *out);
+/* 1: the process that was made ahead, with ids, and is what is wanted. */
+int spare_take (struct linux_provider *self, const struct making *making,
+                struct init_process *out);
 /* After a creation: begins to make the next, when there will be one. */
-void spare_refill (struct linux_provider *self, int privileged);
+void spare_refill (struct linux_provider *self, const struct making *making);
 
 /* ---- spawn.c ------------------------------------------------------------ */
 
-/* An init in its namespaces, without ids, waiting for its plan.  0, or -1 with
- * errno and the step that failed. */
+/* An init in its namespaces, with those ids mapped, waiting for what it is to
+ * prepare.  0, or -1 with errno and the step that failed; what *init holds then
+ * is the caller's all the same. */
 int init_start (struct linux_provider *self, const struct init_wanted *wanted,
                 struct init_process *init, const char **step);
 

@@ -5,7 +5,7 @@
  * ("seccomp,landlock"; with COFFER_TEST_INIT_ONLY only its init is told),
  * COFFER_TEST_FAULT a call that fails instead of being
  * made: "SIDE:NUMBER:ERRNO", the side being `init` or `host`.  The module reads
- * them at each creation and hands the init its share in a word of the plan. */
+ * them at each creation and hands the init its share in a word of PREPARE. */
 
 #ifndef ATTACK_SWITCHES_H
 #define ATTACK_SWITCHES_H
@@ -28,7 +28,7 @@ enum {
   LAYERS_COUNT
 };
 
-/* In the word of the plan: a layer's bit, or with this one a fault: the errno
+/* In the word of PREPARE: a layer's bit, or with this one a fault: the errno
  * in bits 16 to 23, the number of the call below. */
 #define LAYERS_FAULT (UINT32_C (1) << 31)
 
@@ -48,8 +48,8 @@ void layers_take (uint32_t word);
 #define LAYERS_GIVE(word) ((word) = layers_word ())
 #define LAYERS_TAKE(word) layers_take (word)
 #define LAYERS_IDS(plan)                                                      \
-  layers_ids ((plan)->body.flags & PLAN_PRIVILEGED, (plan)->body.uid,         \
-              (plan)->body.gid)
+  layers_ids ((plan)->shape.flags & PLAN_PRIVILEGED, (plan)->shape.uid,       \
+              (plan)->shape.gid)
 
 /* Without a user namespace the ids are taken last, and capabilities kept. */
 void layers_ids (int privileged, uint32_t uid, uint32_t gid);

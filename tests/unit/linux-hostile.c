@@ -149,7 +149,8 @@ main (void)
 
   signal (SIGPIPE, SIG_IGN);
   packet_give (0, INIT_HELLO, 0, &hello, sizeof hello, -1);
-  if (plan_take (0) == -1)
+  /* What to prepare comes before. */
+  if (recv (0, packet, sizeof packet, 0) <= 0 || plan_take (0) == -1)
     return 1;
   if (strcmp (mode, "lie") != 0)
     setrlimit (RLIMIT_NPROC, &limit);

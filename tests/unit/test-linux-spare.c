@@ -145,6 +145,41 @@ test_a_dead_one_is_not_taken (void **state)
   assert_int_equal (waitpid (-1, NULL, WNOHANG | __WALL), -1);
 }
 
+/* It has prepared what the last sandbox had, and waits for another like that. */
+static void
+test_one_of_another_shape_is_not_taken (void **state)
+{
+  const char *argv[] = { "sh", "-c", "touch /written && echo in", NULL };
+  struct coffer_sandbox_spec writable = lasting;
+  static struct outcome outcome;
+  pid_t spare = spare_of_two (), next;
+
+  (void) state;
+  writable.root_writable = 1;
+  assert_int_equal (host_create (&host, "three", &writable), COFFER_OK);
+  assert_int_not_equal (host.pid, spare);
+  assert_int_equal (host_run (&host, "three", argv, NULL, NULL, 5000,
+                              &outcome),
+                    COFFER_OK);
+  assert_string_equal (outcome.out, "in\n");
+  end ("three");
+  create ("four");
+  assert_int_equal (host.pid, spare);
+  end ("four");
+  /* The next is for what was asked for twice. */
+  assert_int_equal (host_create (&host, "five", &writable), COFFER_OK);
+  end ("five");
+  assert_int_equal (host_create (&host, "six", &writable), COFFER_OK);
+  end ("six");
+  next = any_child (5000);
+  assert_true (next > 0);
+  assert_int_equal (host_create (&host, "seven", &writable), COFFER_OK);
+  assert_int_equal (host.pid, next);
+  end ("seven");
+  linux_host_close (&host);
+  assert_int_equal (waitpid (-1, NULL, WNOHANG | __WALL), -1);
+}
+
 /* A child that was forked has its copies of the descriptors, and no more. */
 static void
 test_a_forked_process_leaves_it_alone (void **state)
@@ -239,6 +274,7 @@ main (void)
     cmocka_unit_test (test_the_third_sandbox_is_the_one_made_ahead),
     cmocka_unit_test (test_one_sandbox_has_none),
     cmocka_unit_test (test_a_dead_one_is_not_taken),
+    cmocka_unit_test (test_one_of_another_shape_is_not_taken),
     cmocka_unit_test (test_a_forked_process_leaves_it_alone),
     cmocka_unit_test (test_one_with_other_mounts_is_not_taken),
   };

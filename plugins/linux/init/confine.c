@@ -122,7 +122,7 @@ facts_groups (const struct plan *plan, struct facts *facts)
     fact_add (facts, "user.groups", "ok", "none", "getgroups", "");
     return;
   }
-  if (plan->body.flags & PLAN_PRIVILEGED)
+  if (plan->shape.flags & PLAN_PRIVILEGED)
     setup_fail ("groups: read back", -EPERM_);
   text_join (value, sizeof value, "inherited: ",
              text_number (number, others),
@@ -181,7 +181,7 @@ facts_root (const struct plan *plan, struct facts *facts)
   memset (fs, 0, sizeof fs);
   must ("statfs", SYS (statfs, "/", fs));
   /* f_flags is the word after f_frsize; bit 0 is read-only. */
-  if (plan->body.flags & PLAN_ROOT_WRITABLE)
+  if (plan->shape.flags & PLAN_ROOT_WRITABLE)
     fact_add (facts, "root", "off", "writable, as asked", "statfs", "");
   else if ((fs[10] & 1) == 0)
     setup_fail ("root: read back", -EPERM_);

@@ -2,6 +2,7 @@
 /* The first process of a sandbox: what its files share.
  *
  * main.c    the start, the event loop, requests
+ * plan.c    what it is told first
  * setup.c   mounts, /etc, /dev, pivot
  * proc.c    /proc
  * network.c the loopback, and where a proxy is reached
@@ -80,9 +81,10 @@ int packet_send (int fd, uint16_t type, uint32_t serial, int error,
                  const void *body, size_t size, const void *more,
                  size_t more_size, int attach);
 
-/* ---- setup.c ------------------------------------------------------------ */
+/* ---- plan.c ------------------------------------------------------------- */
 
 struct plan {
+  struct init_prepare shape;    /* what there is before the rest */
   struct init_plan body;
   const struct packet *packet;
   const char *hostname;
@@ -91,11 +93,21 @@ struct plan {
   size_t first_mount_fd;
 };
 
+/* PREPARE, whose groups are entered; and PLAN, but for its maker's connection.
+ * Both take the packet's descriptors. */
+void shape_read (struct packet *packet, struct plan *plan);
+void plan_read (struct packet *packet, struct plan *plan);
+
+/* ---- setup.c ------------------------------------------------------------ */
+
 /* Where a failed step is told to; ends the process. */
 NORETURN void setup_fail (const char *step, long error);
 /* ret, or the end of everything when it is an error. */
 long must (const char *step, long ret);
-void setup_all (const struct plan *plan);
+/* What every sandbox of that shape has; and the rest, as this one's plan
+ * says. */
+void setup_begin (const struct plan *plan);
+void setup_end (const struct plan *plan);
 extern int host_pts;            /* folder, -1: none */
 
 /* Its parts, for proc.c and template.c: the root that is being made, and mounts. */
@@ -117,12 +129,12 @@ int proc_ahead (void);
 
 /* ---- template.c --------------------------------------------------------- */
 
-/* Shows the folders of a template: 1; 0: there is none. */
-int template_show (const struct plan *plan);
+/* Shows the folders of the template, which is the first of the mounts. */
+void template_show (const struct plan *plan);
 /* Lays a file of ours over one of its /etc; 0: there is none. */
 int template_cover (const char *path, const char *text);
-/* What is left to do once all else is in place; 0: there is none. */
-int template_finish (void);
+/* What is left to do once all else is in place. */
+void template_finish (void);
 /* Its folders: "/usr"; NULL: no more. */
 const char *template_folder (unsigned i);
 

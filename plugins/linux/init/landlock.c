@@ -110,7 +110,7 @@ rules_add (const struct plan *plan, int ruleset)
   size_t i;
 
   path_allow (ruleset, "/", 0,
-              plan->body.flags & PLAN_ROOT_WRITABLE ? LANDLOCK_DATA
+              plan->shape.flags & PLAN_ROOT_WRITABLE ? LANDLOCK_DATA
                                                     : LANDLOCK_ROOT);
   for (i = 0; i < sizeof programs / sizeof programs[0]; i++)
     path_allow (ruleset, programs[i], O_DIRECTORY_ | O_NOFOLLOW_,
@@ -135,7 +135,7 @@ rules_add (const struct plan *plan, int ruleset)
 void
 landlock_prepare (const struct plan *plan)
 {
-  if (plan->body.flags & PLAN_ROOT_WRITABLE)
+  if (plan->shape.flags & PLAN_ROOT_WRITABLE)
     return;                     /* the rules then name the whole root */
   must ("landlock probe", SYS (mknodat, AT_FDCWD_, "/.probe", 0100444, 0));
   probe = (int) must ("landlock probe", SYS (openat, AT_FDCWD_, "/.probe",

@@ -133,11 +133,11 @@ limits_prepare (const struct plan *plan)
 {
   int proc;
 
-  if (!(plan->body.flags & PLAN_PRIVILEGED))
+  if (!(plan->shape.flags & PLAN_PRIVILEGED))
     return;
   proc = proc_ahead ();
   shm_capped = number_put (proc, "sys/kernel/shmall",
-                           (plan->body.disk_bytes + 4095) / 4096)
+                           (plan->shape.disk_bytes + 4095) / 4096)
                && number_put (proc, "sys/kernel/msgmni", 128);
 }
 
@@ -198,8 +198,8 @@ limits_facts (const struct plan *plan, struct facts *facts)
             "RLIMIT_CORE", "");
   must ("data: read back", SYS (statfs, DATA, &fs));
   if (fs.blocks == 0 || fs.files == 0
-      || fs.blocks > (plan->body.disk_bytes + fs.block - 1) / fs.block
-      || fs.files > plan->body.inodes)
+      || fs.blocks > (plan->shape.disk_bytes + fs.block - 1) / fs.block
+      || fs.files > plan->shape.inodes)
     setup_fail ("data: read back", -EPERM_);
   text_join (value, sizeof value, text_number (one, fs.blocks * fs.block), " bytes, ",
              text_number (two, fs.files), " inodes", NULL);

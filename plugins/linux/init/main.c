@@ -89,38 +89,6 @@ timer_set (int64_t expires_ns)
 }
 
 static void
-plan_read (struct packet *packet, struct plan *plan)
-{
-  size_t next = 0;
-  const char *rest = packet_body (packet, &plan->body, sizeof plan->body);
-
-  plan->packet = packet;
-  plan->control = control_fd;
-  plan->lifeline = plan->listener = -1;
-  if (packet->header->type != INIT_PLAN || rest == NULL
-      || plan->body.size != sizeof plan->body
-      || plan->body.mounts > INIT_FDS_MAX
-      || rest + plan->body.mounts * sizeof (struct init_mount)
-           > (const char *) packet->header + packet->size)
-    setup_fail ("plan", -EPROTO_);
-  plan_serial = packet->header->serial;
-  LAYERS_TAKE (plan->body.layers);
-  if ((plan->body.flags & PLAN_LIFELINE) && next < packet->n_fds)
-    plan->lifeline = packet->fds[next++];
-  if ((plan->body.flags & PLAN_LISTENER) && next < packet->n_fds)
-    plan->listener = packet->fds[next++];
-  if ((plan->body.flags & PLAN_GROUP) && next < packet->n_fds)
-    commands_group = packet->fds[next++];
-  for (; plan->body.own_groups > 0 && next < packet->n_fds;
-       plan->body.own_groups--)
-    group_join (packet->fds[next++]);
-  plan->first_mount_fd = next;
-  plan->hostname = packet_string (packet, plan->body.hostname);
-  if (plan->hostname == NULL)
-    setup_fail ("plan", -EPROTO_);
-}
-
-static void
 ready_send (int fd, uint32_t serial, int attach)
 {
   packet_send (fd, INIT_READY, serial, 0, &ready, sizeof ready, facts.text,
@@ -139,31 +107,37 @@ descriptors_settle (void)
 }
 
 static void
-sandbox_make (struct packet *packet)
+sandbox_prepare (struct packet *packet, struct plan *plan)
 {
-  struct plan plan;
+  shape_read (packet, plan);
+  strict_mode = (plan->shape.flags & PLAN_STRICT) != 0;
+  setup_begin (plan);
+}
 
-  plan_read (packet, &plan);
-  durable = (plan.body.flags & PLAN_DURABLE) != 0;
-  outer_userns = plan.body.userns;
-  single_mode = (plan.body.flags & PLAN_SINGLE) != 0;
-  strict_mode = (plan.body.flags & PLAN_STRICT) != 0;
-  lifeline_fd = LAYER_ON (LIFELINE) ? plan.lifeline : -1;
-  listener_fd = plan.listener;
-  setup_all (&plan);
+static void
+sandbox_make (struct packet *packet, struct plan *plan)
+{
+  plan_read (packet, plan);
+  plan->control = control_fd;
+  durable = (plan->body.flags & PLAN_DURABLE) != 0;
+  outer_userns = plan->body.userns;
+  single_mode = (plan->body.flags & PLAN_SINGLE) != 0;
+  lifeline_fd = LAYER_ON (LIFELINE) ? plan->lifeline : -1;
+  listener_fd = plan->listener;
+  setup_end (plan);
   descriptors_settle ();
   if (listener_fd >= 0)
     must ("listen", SYS (listen, listener_fd, 16));
   timer_fd = (int) must ("timer", SYS (timerfd_create, 7 /* boottime */,
                                        O_CLOEXEC_ | O_NONBLOCK_));
-  request_prepare (&plan);
+  request_prepare (plan);
   if (!single_mode)
     tags_prepare ();
-  confine_all (&plan, &facts);
+  confine_all (plan, &facts);
   state.size = sizeof state;
   state.created_ns = clock_ns (0);
-  if (plan.body.expires_ns != 0)
-    must ("timer", timer_set (plan.body.expires_ns));
+  if (plan->body.expires_ns != 0)
+    must ("timer", timer_set (plan->body.expires_ns));
   ready.size = sizeof ready;
   ready.count = facts.count;
   ready_send (control_fd, plan_serial, proxy_listener);
@@ -658,11 +632,22 @@ loop_once (void)
     listener_accept ();
 }
 
+/* From its maker; without one there is nothing to do. */
+static void
+maker_await (struct packet *packet)
+{
+  if (must ("the maker's message", packet_receive (control_fd, 1, packet))
+      == 0)
+    init_exit_now (2);
+  plan_serial = packet->header->serial;
+}
+
 NORETURN void init_main (void);
 
 void
 init_main (void)
 {
+  static struct plan plan;
   struct packet packet;
   int i;
 
@@ -679,9 +664,10 @@ init_main (void)
   SYS (prctl, 15 /* PR_SET_NAME */, "coffer-init", 0, 0, 0);
   signals_prepare ();
   network_begin ();
-  if (packet_receive (control_fd, 1, &packet) != 1)
-    init_exit_now (2);
-  sandbox_make (&packet);       /* takes all descriptors of the plan */
+  maker_await (&packet);
+  sandbox_prepare (&packet, &plan);
+  maker_await (&packet);
+  sandbox_make (&packet, &plan);        /* takes all descriptors of it */
   connection_add (control_fd, 1);
   for (;;)
     loop_once ();

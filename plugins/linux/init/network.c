@@ -53,7 +53,7 @@ proxy_listen (void)
 void
 network_make (const struct plan *plan)
 {
-  if (plan->body.flags & PLAN_HOST_NETWORK)
+  if (plan->shape.flags & PLAN_HOST_NETWORK)
     return;
   must ("loopback", loopback);
   if (plan->body.flags & PLAN_PROXY)

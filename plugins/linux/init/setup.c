@@ -175,8 +175,8 @@ root_make (const struct plan *plan)
 {
   uint64_t bytes = 4 << 20;
 
-  if (plan->body.flags & PLAN_ROOT_WRITABLE)
-    bytes = plan->body.disk_bytes;
+  if (plan->shape.flags & PLAN_ROOT_WRITABLE)
+    bytes = plan->shape.disk_bytes;
   must ("mounts: private",
         SYS (mount, 0, "/", 0, MS_REC_ | MS_PRIVATE_, 0));
   root = tmpfs_new ("root: tmpfs", bytes, 4096);
@@ -219,8 +219,8 @@ data_make (const struct plan *plan)
   static const char *const where[] = { "workspace", "tmp", "dev/shm" };
   static const char *const parts[] = { "tmp/w", "tmp/t", "tmp/s" };
   int data = tmpfs_new ("data: tmpfs",
-                        LAYER_ON (DISK) ? plan->body.disk_bytes : 0,
-                        LAYER_ON (DISK) ? plan->body.inodes : 0);
+                        LAYER_ON (DISK) ? plan->shape.disk_bytes : 0,
+                        LAYER_ON (DISK) ? plan->shape.inodes : 0);
   int trees[3], i;
 
   stat_fd ("data: stat", data, &data_stat);
@@ -402,12 +402,10 @@ etc_host (const struct etc_file *ours)
 static void
 etc_make (const struct plan *plan)
 {
-  const int shared = (plan->body.flags & PLAN_HOST_NETWORK) != 0;
+  const int shared = (plan->shape.flags & PLAN_HOST_NETWORK) != 0;
   struct etc_file file;
   size_t i;
 
-  if (template_folder (0) == NULL)
-    dir_make ("etc", 0755);
   for (i = 0; i < sizeof etc_files / sizeof etc_files[0]; i++) {
     file = etc_files[i];
     if (shared && (text_equal (file.path, "etc/hosts")
@@ -416,11 +414,6 @@ etc_make (const struct plan *plan)
     if (!template_cover (file.path, file.text))
       etc_write (&file);
   }
-  if (template_finish ())
-    return;
-  etc_show (plan);
-  certificates_show ();
-  localtime_make ();
 }
 
 /* ---- the caller's mounts ------------------------------------------------ */
@@ -538,12 +531,12 @@ mounts_show (const struct plan *plan)
 static void
 ids_take (const struct plan *plan)
 {
-  if (!(plan->body.flags & PLAN_PRIVILEGED))
+  const uint32_t uid = plan->shape.uid, gid = plan->shape.gid;
+
+  if (!(plan->shape.flags & PLAN_PRIVILEGED))
     return;
-  must ("setresgid",
-        SYS (setresgid, plan->body.gid, plan->body.gid, plan->body.gid));
-  must ("setresuid",
-        SYS (setresuid, plan->body.uid, plan->body.uid, plan->body.uid));
+  must ("setresgid", SYS (setresgid, gid, gid, gid));
+  must ("setresuid", SYS (setresuid, uid, uid, uid));
 }
 
 static void
@@ -557,15 +550,22 @@ root_enter (const struct plan *plan)
     must ("root: detach the old one", SYS (umount2, ".", MNT_DETACH_));
   must ("root: chdir", SYS (chdir, "/"));
   landlock_prepare (plan);
-  if (!(plan->body.flags & PLAN_ROOT_WRITABLE))
+  if (!(plan->shape.flags & PLAN_ROOT_WRITABLE))
     must ("root: read-only",
           SYS (mount_setattr, AT_FDCWD_, "/", 0, &attributes,
                sizeof attributes));
   fd_close (root);
 }
 
+static int
+template_is (const struct plan *plan)
+{
+  return (plan->shape.flags & PLAN_TEMPLATE) != 0;
+}
+
+/* What no plan has a say in. */
 static void
-world_make (const struct plan *plan)
+world_begin (const struct plan *plan)
 {
   static const char *const folders[]
     = { "proc", "dev", "dev/pts", "dev/shm", "tmp", "workspace", "run", "var",
@@ -576,18 +576,35 @@ world_make (const struct plan *plan)
   for (i = 0; i < sizeof folders / sizeof folders[0]; i++)
     dir_make (folders[i], 0755);
   link_make ("../tmp", "var/tmp");
-  if (!template_show (plan))
+  if (!template_is (plan)) {
     system_show ();
+    dir_make ("etc", 0755);
+    etc_make (plan);
+  }
   devices_make ();
   data_make (plan);
   proc_make ();
-  etc_make (plan);
+}
+
+/* Files of the host's /etc come last: each can be another one by then. */
+static void
+world_end (const struct plan *plan)
+{
+  if (template_is (plan)) {
+    template_show (plan);
+    etc_make (plan);
+    template_finish ();
+  } else {
+    etc_show (plan);
+    certificates_show ();
+    localtime_make ();
+  }
   mounts_show (plan);
   root_enter (plan);
 }
 
 void
-setup_all (const struct plan *plan)
+setup_begin (const struct plan *plan)
 {
   SYS (umask, 0);
   /* Only of a namespace of its own. */
@@ -597,13 +614,20 @@ setup_all (const struct plan *plan)
     ids_take (plan);
   if (LAYER_ON (DUMPABLE))
     must ("prctl dumpable", SYS (prctl, 4, 0, 0, 0, 0));
+  if (LAYER_ON (MOUNT))
+    world_begin (plan);
+}
+
+void
+setup_end (const struct plan *plan)
+{
   if (LAYER_ON (UTS))
     must ("hostname", SYS (sethostname, plan->hostname,
                            strlen (plan->hostname)));
   if (LAYER_ON (NET))
     network_make (plan);
   if (LAYER_ON (MOUNT))
-    world_make (plan);
+    world_end (plan);
   LAYERS_IDS (plan);
   SYS (umask, 022);
 }

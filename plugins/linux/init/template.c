@@ -115,7 +115,7 @@ entries_show (void)
   fd_close (dir);
 }
 
-int
+void
 template_show (const struct plan *plan)
 {
   const char *at = (const char *) plan->packet->header
@@ -126,9 +126,8 @@ template_show (const struct plan *plan)
 
   if (plan->body.mounts > 0)
     memcpy (&mount, at, sizeof mount);
-  if (!(mount.flags & MOUNT_ROOT))
-    return 0;
-  if (plan->first_mount_fd >= plan->packet->n_fds)
+  if (!(mount.flags & MOUNT_ROOT)
+      || plan->first_mount_fd >= plan->packet->n_fds)
     setup_fail ("template", -EPROTO_);
   tree = plan->packet->fds[plan->first_mount_fd];
   source = packet_string (plan->packet, mount.source);
@@ -143,7 +142,6 @@ template_show (const struct plan *plan)
   must ("template: detach", SYS (umount2, WHOLE, MNT_DETACH_));
   must ("template", SYS (unlinkat, root, WHOLE, AT_REMOVEDIR_));
   present = 1;
-  return 1;
 }
 
 /* Only over what is there: the tree was made ready for it when it was added. */
@@ -180,24 +178,21 @@ template_cover (const char *path, const char *text)
   return 1;
 }
 
-int
+void
 template_finish (void)
 {
   int root = setup_root (), dir, tree;
 
-  if (!present)
-    return 0;
   dir = (int) SYS (openat, root, "var/tmp", O_DIRECTORY_ | O_CLOEXEC_);
   if (dir < 0)
-    return 1;
+    return;
   fd_close (dir);
   /* Where /var is none of its, var/tmp is our own link to it already. */
   if (SYS (faccessat, root, "var/tmp", 2) == 0)
-    return 1;
+    return;
   tree = (int) must ("var/tmp", tree_clone (root, "tmp", 0));
   mount_attach ("var/tmp", tree, root, "var/tmp");
   fd_close (tree);
-  return 1;
 }
 
 void
