@@ -4,11 +4,11 @@
 
 build_packages='gcc make autoconf automake pkg-config libc6-dev linux-libc-dev
   libffi-dev libyaml-dev libjansson-dev libseccomp-dev libsqlite3-dev libmd-dev
-  libarchive-dev libcurl4-openssl-dev
+  libarchive-dev libcurl4-openssl-dev libssl-dev
   python3'
 test_packages='git g++ clang libclang-rt-dev llvm binutils libcmocka-dev bubblewrap procps
   strace util-linux mandoc curl iproute2 busybox-static
-  abigail-tools gdb'
+  abigail-tools gdb minisign'
 
 # For guests of other kernels; the QEMU one boots Debian's linux-image-cloud-amd64,
 # which tests/guest/kernel.sh fetches and nobody installs.

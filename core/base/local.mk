@@ -8,6 +8,7 @@ noinst_LIBRARIES += %D%/libbase.a %D%/libplace-build.a %D%/libplace-install.a
   %D%/helper.c %D%/helper.h \
   %D%/json.c %D%/json.h \
   %D%/log.c %D%/log.h \
+  %D%/minisign.c %D%/minisign.h \
   %D%/number.c %D%/text.c %D%/text.h \
   %D%/place.c %D%/place.h \
   %D%/sha256.c %D%/sha256.h \

@@ -172,7 +172,7 @@ provider_doctor_run (struct cli *cli, struct error **err)
 
   if (provider_named (cli, &registry, &entry, err) < 0)
     return -1;
-  checks = registry_check (entry, 0);
+  checks = registry_check (entry, cli->place, 0);
   if (checks == NULL)
     return error_set (err, E_NO_MEMORY, 0, "checking %s", entry->id);
   if (registry_check_passed (checks) && entry->state == PROVIDER_ENABLED)

@@ -148,7 +148,7 @@ static int
 verify_entry (const struct cli *cli, const struct registry_entry *entry,
               json_t *results)
 {
-  json_t *checks = registry_check (entry, 1);
+  json_t *checks = registry_check (entry, cli->place, 1);
   const int skipped = entry->state == PROVIDER_QUARANTINED;
   const int ok = skipped || registry_check_passed (checks);
 

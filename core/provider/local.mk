@@ -36,4 +36,5 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/manifest.h %D%/manifest-read.h
 
 include core/provider/fetch/local.mk
+include core/provider/verify/local.mk
 include core/provider/worker/local.mk

@@ -91,7 +91,7 @@ provider_open (const struct registry_entry *entry, const struct place *place,
   int result;
 
   if (check_mode (entry, mode, err) < 0
-      || signature_demand (entry, err) < 0
+      || signature_demand (entry, place, err) < 0
       || conformance_demand (entry, err) < 0)
     return -1;
   provider = provider_new (entry, place);

@@ -15,6 +15,7 @@
 #include "provider/integrity.h"
 #include "provider/loader.h"
 #include "provider/registry-read.h"
+#include "provider/signature.h"
 
 json_t *
 registry_check_new (const char *check, int ok, const char *detail,
@@ -137,6 +138,88 @@ check_contract (const struct registry_entry *entry, int fd, json_t *checks)
   add_failed (checks, "contract", error);
 }
 
+/* -- trust ----------------------------------------------------------------- */
+
+static int
+fail_signature (const struct registry_entry *entry, const char *what,
+                struct error **err)
+{
+  return error_set (err, E_UNSIGNED, 0, "%s.yaml: %s", entry->id, what);
+}
+
+/* Verified now, against what the receipt recorded.  1: signed, 0: not. */
+static int
+check_signature (const struct registry_entry *entry,
+                 const struct place *place, struct signature *signature,
+                 struct error **err)
+{
+  auto_free char *name = text_printf ("%s.yaml", entry->id);
+  const char *recorded
+    = entry->receipt ? entry->receipt->signature.key_id : NULL;
+  int r;
+
+  if (name == NULL)
+    return error_set (err, E_NO_MEMORY, 0, "provider %s", entry->id);
+  r = signature_check (place, entry->dir_fd, name, signature, err);
+  if (r < 0)
+    return -1;
+  if (r == 0 && recorded)
+    return fail_signature (entry, "the signature that was recorded is not"
+                           " there, or its key is not trusted any more", err);
+  if (r == 0)
+    return 0;
+  if (strcmp (signature->sha256, entry->manifest->sha256) != 0)
+    return fail_signature (entry, "it changed meanwhile", err);
+  if (recorded && strcmp (recorded, signature->key_id) != 0)
+    return fail_signature (entry, "another key signed it than the one that was"
+                           " recorded", err);
+  if (recorded == NULL && entry->require_signature)
+    return fail_signature (entry, "its signature is not recorded yet: coffer"
+                           " provider enable does it", err);
+  return 1;
+}
+
+static char *
+source_text (const struct registry_entry *entry)
+{
+  const char *trust = registry_trust_name (entry->trust);
+  const struct receipt_source *source = &entry->receipt->source;
+
+  if (source->location == NULL)
+    return strdup (trust);
+  return text_printf ("%s: %s %s%s%s", trust, source->kind, source->location,
+                      source->commit ? " at " : "",
+                      source->commit ? source->commit : "");
+}
+
+static void
+check_trust (const struct registry_entry *entry, const struct place *place,
+             json_t *checks)
+{
+  auto_signature struct signature signature = { .key_id = NULL };
+  auto_error struct error *error = NULL;
+  auto_free char *detail = NULL;
+  int r;
+
+  if (entry->trust == TRUST_PACKAGED) {
+    add_passed (checks, "trust", "shipped with coffer");
+    return;
+  }
+  r = check_signature (entry, place, &signature, &error);
+  if (r == 0 && entry->require_signature)
+    r = fail_signature (entry, "it has no signature by a key of trusted.d",
+                        &error);
+  if (r < 0) {
+    add_failed (checks, "trust", error);
+    return;
+  }
+  detail = r ? text_printf ("%s: signed by %s, %s",
+                            registry_trust_name (entry->trust),
+                            signature.key_id, signature.comment)
+             : source_text (entry);
+  add_passed (checks, "trust", detail ? detail : "-");
+}
+
 /* -- configuration, permissions -------------------------------------------- */
 
 static void
@@ -219,7 +302,8 @@ check_disabled (const struct registry_entry *entry, json_t *checks)
 }
 
 json_t *
-registry_check (const struct registry_entry *entry, int verify)
+registry_check (const struct registry_entry *entry, const struct place *place,
+                int verify)
 {
   auto_json json_t *checks = json_array ();
   coffer_autoclose int fd = -1;
@@ -231,6 +315,8 @@ registry_check (const struct registry_entry *entry, int verify)
       || entry->state == PROVIDER_QUARANTINED)
     return steal (checks);
   fd = check_integrity (entry, checks);
+  if (entry->state != PROVIDER_BROKEN)
+    check_trust (entry, place, checks);
   if (fd >= 0)
     check_contract (entry, fd, checks);
   if (!verify && entry->state != PROVIDER_BROKEN)

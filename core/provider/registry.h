@@ -105,7 +105,8 @@ int registry_resolve_config (const struct registry_entry *entry, char ***out,
 /* The checks that run nothing of the provider, for doctor and verify:
  * [{"check","ok","detail","remedy"}].  verify: files alone, not what the
  * configuration is. */
-json_t *registry_check (const struct registry_entry *entry, int verify);
+json_t *registry_check (const struct registry_entry *entry,
+                        const struct place *place, int verify);
 /* One such check, remedy NULL: none; and whether all of a list are ok. */
 json_t *registry_check_new (const char *check, int ok, const char *detail,
                             const char *remedy);

@@ -36,6 +36,7 @@ SCENARIOS += \
   %D%/sdk-install.sh \
   %D%/shell.sh \
   %D%/sigkill.sh \
+  %D%/signature.sh \
   %D%/soak.sh \
   %D%/streams.sh \
   %D%/template.sh \

@@ -249,7 +249,7 @@ like "doctor: what helps has a line of its own" "$(cat "$out")" \
   '^  isolation: use the linux provider for code that is not trusted$'
 run coffer provider doctor host --json
 is "doctor: the steps, in order" "$(json "$out" '[c["check"] for c in d["checks"]]')" \
-  "['installed', 'integrity', 'contract', 'config', 'permissions', 'handshake', 'probe', 'conformance']"
+  "['installed', 'integrity', 'trust', 'contract', 'config', 'permissions', 'handshake', 'probe', 'conformance']"
 is "doctor: all are well" "$(json "$out" 'd["ok"]'), $status" "True, 0"
 ok "doctor: facts are told" [ "$(json "$out" 'len (d["facts"]) > 0')" = True ]
 finish

@@ -20,6 +20,12 @@ FUZZERS += %D%/fuzz-json
 %C%_fuzz_json_LDFLAGS = $(FUZZ_LINK_FLAGS)
 %C%_fuzz_json_LDADD = $(UNIT_BASE_LIBS)
 
+FUZZERS += %D%/fuzz-minisign
+%C%_fuzz_minisign_SOURCES = %D%/fuzz-minisign.c $(FUZZ_MAIN)
+%C%_fuzz_minisign_CFLAGS = $(FUZZ_CC_FLAGS)
+%C%_fuzz_minisign_LDFLAGS = $(FUZZ_LINK_FLAGS)
+%C%_fuzz_minisign_LDADD = $(UNIT_BASE_LIBS)
+
 FUZZERS += %D%/fuzz-codec
 %C%_fuzz_codec_SOURCES = %D%/fuzz-codec.c $(FUZZ_MAIN)
 %C%_fuzz_codec_CFLAGS = $(FUZZ_CC_FLAGS)
