@@ -505,9 +505,10 @@ fail_check (const json_t *check, struct error **err)
 }
 
 static int
-entry_check (const struct registry_entry *entry, struct error **err)
+entry_check (const struct registry_entry *entry, const struct place *place,
+             struct error **err)
 {
-  auto_json json_t *checks = registry_check (entry, 1);
+  auto_json json_t *checks = registry_check (entry, place, 1);
   json_t *check;
   size_t i;
 
@@ -536,5 +537,5 @@ package_check (const struct place *place, const char *installed,
     error_hint (err, "a provider of another origin needs an id of its own");
     return -1;
   }
-  return entry_check (&registry->entries[0], err);
+  return entry_check (&registry->entries[0], place, err);
 }
