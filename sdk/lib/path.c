@@ -3,7 +3,9 @@
  *
  * Every look-up is one openat2 with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS,
  * so that the kernel refuses a link at the moment it walks over it; there is
- * no look first and open later.  What changes a name (mkdir, rename, unlink)
+ * no look first and open later.  Workers do not have that call, as no filter
+ * sees its mode: there each component is one openat that follows nothing, from
+ * a descriptor of the one before.  What changes a name (mkdir, rename, unlink)
  * acts on a descriptor of the parent and one plain component. */
 
 #define _GNU_SOURCE
@@ -52,6 +54,45 @@ invalid:
   return -1;
 }
 
+/* What O_NOFOLLOW called no folder, while it is a link. */
+static int
+refuse_link (int dir, const char *name)
+{
+  struct stat st;
+  int keep = errno;
+
+  if (keep == ENOTDIR
+      && fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0
+      && S_ISLNK (st.st_mode))
+    keep = ELOOP;
+  errno = keep;
+  return -1;
+}
+
+static int
+open_stepwise (int root, const char *path, int flags, mode_t mode)
+{
+  coffer_autoclose int dir = -1;
+  char part[PATH_LIMIT];
+  const char *slash;
+  int next, at = root;
+
+  for (; (slash = strchr (path, '/')); path = slash + 1) {
+    memcpy (part, path, (size_t) (slash - path));
+    part[slash - path] = '\0';
+    next = openat (at, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (next < 0)
+      return refuse_link (at, part);
+    coffer_fd_close (&dir);
+    at = dir = next;
+  }
+  do
+    next = openat (at, *path ? path : ".", flags | O_NOFOLLOW | O_CLOEXEC,
+                   mode);
+  while (next < 0 && errno == EINTR);
+  return next;
+}
+
 static int
 open_once (int root, const char *path, int flags, mode_t mode)
 {
@@ -65,6 +106,8 @@ open_once (int root, const char *path, int flags, mode_t mode)
   do
     fd = syscall (SYS_openat2, root, *path ? path : ".", &how, sizeof how);
   while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+  if (fd < 0 && errno == ENOSYS)
+    return open_stepwise (root, path, flags, (mode_t) how.mode);
   return (int) fd;
 }
 

@@ -50,6 +50,31 @@ path_check (int64_t deadline_ns, int cancel_fd)
   return 0;
 }
 
+static int
+same_mount (int a, int b)
+{
+  struct statx x, y;
+
+  return statx (a, "", AT_EMPTY_PATH, STATX_MNT_ID, &x) == 0
+         && statx (b, "", AT_EMPTY_PATH, STATX_MNT_ID, &y) == 0
+         && x.stx_mask & y.stx_mask & STATX_MNT_ID
+         && x.stx_mnt_id == y.stx_mnt_id;
+}
+
+/* Where there is no openat2: see path.c. */
+static int
+open_stepwise (int dir, const char *name, int flags)
+{
+  coffer_autoclose int fd = openat (dir, name, flags | O_DIRECTORY | O_CLOEXEC
+                                               | O_NOFOLLOW);
+
+  if (fd >= 0 && !same_mount (dir, fd)) {
+    errno = EXDEV;
+    return -1;
+  }
+  return coffer_fd_steal (&fd);
+}
+
 /* Opens folder `name` of `dir` on the same mount, following nothing. */
 static int
 open_folder (int dir, const char *name, int flags)
@@ -64,6 +89,8 @@ open_folder (int dir, const char *name, int flags)
   do
     fd = syscall (SYS_openat2, dir, name, &how, sizeof how);
   while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+  if (fd < 0 && errno == ENOSYS)
+    return open_stepwise (dir, name, flags);
   return (int) fd;
 }
 

@@ -10,7 +10,8 @@ trap 'rm -rf "$COFFER_HOME"' EXIT
 id=example
 
 # Before the kit has been run: its own author may.
-printf 'require_conformance: false\n' > "$COFFER_HOME/coffer.yaml"
+mkdir "$COFFER_HOME/config"
+printf "require_conformance: false\n" > "$COFFER_HOME/config/coffer.yaml"
 "$coffer" provider install "$1" --yes
 "$coffer" provider doctor $id
 said=$(printf 'café\n' | "$coffer" run --provider $id -i -- sh -c 'cat; exit 7') \

@@ -48,7 +48,8 @@ home () { # DIR
   printf '{"trust": "local", "manifest_sha256": "%s"}\n' \
     "$(sha256sum < "$1/example.yaml" | cut -c 1-64)" \
     > "$tmp/home/providers/example/receipt.json"
-  echo 'require_conformance: false' > "$tmp/home/coffer.yaml"
+  mkdir -m 755 "$tmp/home/config"
+  echo "require_conformance: false" > "$tmp/home/config/coffer.yaml"
   chmod 644 "$tmp/home/providers/example/receipt.json"
 }
 coffer () { COFFER_HOME="$tmp/home" "$COFFER_BUILD/coffer" "$@"; }

@@ -11,7 +11,8 @@ check_LIBRARIES += %D%/libfakehost.a
 %C%_libfakehost_a_CFLAGS = $(UNIT_CC_FLAGS)
 
 UNIT_TESTS += %D%/test-sdk-address %D%/test-sdk-buffer \
-  %D%/test-sdk-fd %D%/test-sdk-path %D%/test-sdk-files
+  %D%/test-sdk-fd %D%/test-sdk-path %D%/test-sdk-path-in-worker \
+  %D%/test-sdk-files
 
 %C%_test_sdk_address_SOURCES = %D%/test-sdk-address.c
 %C%_test_sdk_address_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
@@ -36,6 +37,13 @@ UNIT_TESTS += %D%/test-sdk-address %D%/test-sdk-buffer \
 %C%_test_sdk_path_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_sdk_path_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_sdk_path_LDADD = $(SDK_UNIT_LIBS)
+# The same without the call that workers do not have.
+%C%_test_sdk_path_in_worker_SOURCES = %D%/test-sdk-path.c %D%/harness.h
+%C%_test_sdk_path_in_worker_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS) -DIN_WORKER \
+  $(SECCOMP_CFLAGS)
+%C%_test_sdk_path_in_worker_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sdk_path_in_worker_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sdk_path_in_worker_LDADD = $(SDK_UNIT_LIBS) $(SECCOMP_LIBS)
 
 %C%_test_sdk_files_SOURCES = %D%/test-sdk-files.c %D%/harness.h
 %C%_test_sdk_files_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)

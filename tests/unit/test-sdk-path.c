@@ -15,6 +15,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#ifdef IN_WORKER
+#include <seccomp.h>
+#endif
+
 #include <coffer/fd.h>
 #include <coffer/path.h>
 
@@ -552,6 +556,21 @@ removal_and_walk_cross_no_mount (void **state)
   assert_canary (place);
 }
 
+#ifdef IN_WORKER
+static void
+take_openat2 (void)
+{
+  scmp_filter_ctx filter = seccomp_init (SCMP_ACT_ALLOW);
+
+  if (!filter
+      || seccomp_rule_add (filter, SCMP_ACT_ERRNO (ENOSYS), SCMP_SYS (openat2),
+                           0) < 0
+      || seccomp_load (filter) < 0)
+    abort ();
+  seccomp_release (filter);
+}
+#endif
+
 int
 main (void)
 {
@@ -577,5 +596,8 @@ main (void)
     TEST (removal_and_walk_cross_no_mount),
   };
 
+#ifdef IN_WORKER
+  take_openat2 ();
+#endif
   return cmocka_run_group_tests (tests, NULL, NULL);
 }
