@@ -13,7 +13,7 @@ _coffer ()
         if ((COMP_CWORD == i + 1)); then COMPREPLY=($(compgen -f -c -- "$cur"))
         else COMPREPLY=($(compgen -f -- "$cur")); fi
         return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--dir|--only|--seed|--junit) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit) skip=1 ;;
       -*) ;;
       *) case $path in
            ''|sandbox|template|profile|provider) path=${path:+$path }$word ;;
@@ -23,13 +23,13 @@ _coffer ()
   done
   case $prev in
     --env-file|--output|--junit) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    --workspace|-w|--volume|-v|--workdir|--subdir|--dir) COMPREPLY=($(compgen -d -- "$cur")); return ;;
+    --workspace|-w|--volume|-v|--workdir|--subdir|--output|--dir) COMPREPLY=($(compgen -d -- "$cur")); return ;;
     --color) COMPREPLY=($(compgen -W 'auto always never' -- "$cur")); return ;;
     --net) COMPREPLY=($(compgen -W 'none host allow' -- "$cur")); return ;;
     --profile) COMPREPLY=($(compgen -W "$(coffer profile list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
     --template) COMPREPLY=($(compgen -W "$(coffer template list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
     --provider) COMPREPLY=($(compgen -W "$(coffer provider list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
-    --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--dir|--only|--seed|--junit) return ;;
+    --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit) return ;;
   esac
   if [[ $cur != -* ]]; then
     case $path in
@@ -37,7 +37,7 @@ _coffer ()
       sandbox) COMPREPLY=($(compgen -W 'create connect list info extend kill prune exec attach shell upload download ls pause resume metrics ps signal port' -- "$cur")); return ;;
       template) COMPREPLY=($(compgen -W 'add list remove' -- "$cur")); return ;;
       profile) COMPREPLY=($(compgen -W 'list show' -- "$cur")); return ;;
-      provider) COMPREPLY=($(compgen -W 'list info enable disable default doctor verify install upgrade uninstall' -- "$cur")); return ;;
+      provider) COMPREPLY=($(compgen -W 'list info enable disable default doctor verify install upgrade uninstall pack' -- "$cur")); return ;;
       'profile show')
         if ((count == 0)); then
           COMPREPLY=($(compgen -W "$(coffer profile list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur"))
@@ -104,6 +104,7 @@ _coffer ()
     'provider install') COMPREPLY=($(compgen -W "--force --sha256 --ref --subdir $common" -- "$cur")) ;;
     'provider upgrade') COMPREPLY=($(compgen -W "--sha256 --ref --subdir $common" -- "$cur")) ;;
     'provider uninstall') COMPREPLY=($(compgen -W "--force $common" -- "$cur")) ;;
+    'provider pack') COMPREPLY=($(compgen -W "--output --sign $common" -- "$cur")) ;;
     'seal') COMPREPLY=($(compgen -W "--output --dir $common" -- "$cur")) ;;
     'kit') COMPREPLY=($(compgen -W "--list --only --seed --in-process --junit $common" -- "$cur")) ;;
     'call') COMPREPLY=($(compgen -W "--timeout --in-process $common" -- "$cur")) ;;

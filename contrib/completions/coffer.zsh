@@ -9,7 +9,7 @@ _coffer () {
     if [[ -n $skip ]]; then skip=; continue; fi
     case $word in
       --) _normal; return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--dir|--only|--seed|--junit) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit) skip=1 ;;
       -*) ;;
       *) case $path in
            ''|sandbox|template|profile|provider) path=${path:+$path }$word ;;
@@ -32,7 +32,7 @@ _coffer () {
     sandbox) own=('1:group:(sandbox)' '2:command:(create connect list info extend kill prune exec attach shell upload download ls pause resume metrics ps signal port)') ;;
     template) own=('1:group:(template)' '2:command:(add list remove)') ;;
     profile) own=('1:group:(profile)' '2:command:(list show)') ;;
-    provider) own=('1:group:(provider)' '2:command:(list info enable disable default doctor verify install upgrade uninstall)') ;;
+    provider) own=('1:group:(provider)' '2:command:(list info enable disable default doctor verify install upgrade uninstall pack)') ;;
     'run') own=(
       '--workspace[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'
       '-w[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'
@@ -185,6 +185,10 @@ _coffer () {
       '*:argument:_files') ;;
     'provider uninstall') own=(
       '--force[also when it still has sandboxes]'
+      '*:argument:_files') ;;
+    'provider pack') own=(
+      '--output[where the archive goes]:DIR:_files -/'
+      '--sign[sign it with this secret key of minisign(1)]:KEY: '
       '*:argument:_files') ;;
     'seal') own=(
       '--output[write there instead of into the manifest]:FILE:_files'

@@ -17,6 +17,7 @@
 #include "cli/host.h"
 #include "cli/output.h"
 #include "provider/install.h"
+#include "provider/pack.h"
 #include "provider/registry.h"
 #include "sandbox/sandbox.h"
 
@@ -187,6 +188,46 @@ uninstall_run (struct cli *cli, struct error **err)
   return output_finish (err);
 }
 
+/* -- pack ------------------------------------------------------------------ */
+
+static int
+pack_json (const struct pack_report *report, struct error **err)
+{
+  json_t *object = json_object ();
+
+  json_put_text (object, "id", report->id);
+  json_put_text (object, "version", report->version);
+  json_put_text (object, "arch", manifest_machine ());
+  json_put_text (object, "archive", report->archive);
+  json_put_text (object, "sha256", report->sha256);
+  json_put_u64 (object, "bytes", report->bytes);
+  json_put_text (object, "sha256_file", report->sha256_file);
+  json_put_text (object, "signature", report->signature);
+  return output_json (object, err);
+}
+
+static int
+pack_run (struct cli *cli, struct error **err)
+{
+  auto_pack_report struct pack_report report = { 0 };
+  struct helper_watch watch = { .cancel_fd = sandbox_signals_catch (err) };
+  const struct pack_request request = {
+    .dir = cli->args[0], .output = cli_value (cli, "output"),
+    .key = cli_value (cli, "sign"), .watch = &watch
+  };
+  const struct place *place;
+  auto_free char *shown = NULL;
+
+  if (watch.cancel_fd < 0 || cli_place (cli, &place, err) < 0
+      || pack_provider (place, &request, &report, err) < 0)
+    return -1;
+  if (cli->json)
+    return pack_json (&report, err);
+  shown = text_escape (report.archive, strlen (report.archive));
+  printf ("%s  %s\n", report.sha256, shown ? shown : "?");
+  return output_finish (err);
+}
+
 /* -- rows ------------------------------------------------------------------ */
 
 #define SOURCE_OPTIONS                                                        \
@@ -208,6 +249,12 @@ static const struct cli_option uninstall_options[] = {
   { NULL }
 };
 
+static const struct cli_option pack_options[] = {
+  { "output", 0, "DIR", 0, "where the archive goes" },
+  { "sign", 0, "KEY", 0, "sign it with this secret key of minisign(1)" },
+  { NULL }
+};
+
 const struct cli_command provider_install_commands[] = {
   { "provider install", "SOURCE",
     "install a built and sealed provider: folder, archive, https:, git",
@@ -217,5 +264,8 @@ const struct cli_command provider_install_commands[] = {
     upgrade_options, 1, 2, -1, 0, upgrade_run },
   { "provider uninstall", "ID", "remove an installed provider",
     uninstall_options, 1, 1, -1, 0, uninstall_run },
+  { "provider pack", "DIR",
+    "make the archive of a built and sealed provider that others install",
+    pack_options, 1, 1, -1, 0, pack_run },
   { NULL }
 };

@@ -14,6 +14,7 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/loader.c %D%/loader.h \
   %D%/opening.c %D%/opening.h \
   %D%/outcome.c %D%/outcome.h \
+  %D%/pack.c %D%/pack.h \
   %D%/package.c %D%/package.h \
   %D%/provider.c %D%/provider.h \
   %D%/redact.c %D%/redact.h \
