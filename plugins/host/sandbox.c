@@ -412,6 +412,7 @@ list_one (struct coffer_call *call, const struct host *host, const char *name)
   struct keeper_request request = {.op = KEEPER_INFO};
   coffer_autoclose int folder = sandbox_open (host, name);
   struct keeper_reply reply;
+  int32_t code;
 
   if (folder < 0) {
     if (errno == ENOENT)
@@ -421,7 +422,8 @@ list_one (struct coffer_call *call, const struct host *host, const char *name)
   if (keeper_ask (call, folder, &request, NULL, 0, &reply) < 0)
     return errno == ETIMEDOUT || errno == ECANCELED ?
       coffer_fail_errno (call, errno, "a sandbox's keeper") : COFFER_OK;
-  return emit_info (call, name, folder, &reply);
+  code = emit_info (call, name, folder, &reply);
+  return code == COFFER_NOT_FOUND ? COFFER_OK : code;
 }
 
 int32_t

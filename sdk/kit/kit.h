@@ -59,7 +59,9 @@ struct kit_case {
   const char *id;               /* "exec.argv-exact"; NULL ends a table */
   /* Capability words that it needs, by spaces; "": every provider.  One that
    * the manifest does not claim waives the case; one that is claimed and that
-   * probe takes away on this machine skips it, with probe's reason. */
+   * probe takes away on this machine skips it, with probe's reason.  Beside
+   * them "config": the manifest has keys of configuration, "config.secret": a
+   * secret among them. */
   const char *claims;
   const char *proves;           /* a sentence or two, for people */
   void (*run) (struct kit *kit);
@@ -80,7 +82,7 @@ _Noreturn void kit_fail (struct kit *kit, const char *fmt, ...)
     if (!(condition))                                                         \
       kit_fail (kit, __VA_ARGS__);                                            \
   } while (0)
-/* A diagnostic line, shown with the case's result. */
+/* A diagnostic line: in the report, and shown when the case does not pass. */
 void kit_note (struct kit *kit, const char *fmt, ...)
   __attribute__ ((format (printf, 2, 3)));
 /* The one reason to skip that a case may find itself: probe has narrowed this

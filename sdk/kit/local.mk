@@ -8,8 +8,11 @@ noinst_LIBRARIES += %D%/libkit-cases.a %D%/libkit-runner.a
 %C%_libkit_cases_a_SOURCES = \
   %D%/kit.h \
   %D%/cases.c \
+  %D%/case-codes.c \
   %D%/case-life.c \
-  %D%/case-load.c
+  %D%/case-load.c \
+  %D%/case-strain.c \
+  %D%/case-time.c
 
 %C%_libkit_runner_a_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 %C%_libkit_runner_a_CFLAGS = $(HOST_CC_FLAGS)
@@ -17,6 +20,7 @@ noinst_LIBRARIES += %D%/libkit-cases.a %D%/libkit-runner.a
   %D%/runner/call.c \
   %D%/runner/case.c \
   %D%/runner/instance.c \
+  %D%/runner/odd.c \
   %D%/runner/process.c \
   %D%/runner/report.c \
   %D%/runner/run.c \

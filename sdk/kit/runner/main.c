@@ -80,6 +80,7 @@ take_option (struct options *options, int option, size_t *n_only,
     options->color = 1;
     return 0;
   case OPTION_VERBOSE:
+    options->verbose = 1;
     log_set_level (LOG_LEVEL_INFO);
     return 0;
   default:

@@ -25,6 +25,7 @@
 #include "runner.h"
 
 #define LOG_TAIL 4096
+#define LOG_LINES 8
 
 static int signals = -1;        /* a signalfd: SIGCHLD, and those that end us */
 static sigset_t original;
@@ -204,13 +205,17 @@ await (struct run *run, pid_t pid, int pidfd, int64_t ms)
 static char *
 log_tail (int log)
 {
+  char text[LOG_TAIL + 1];
   off_t size = lseek (log, 0, SEEK_END);
   size_t part = size > LOG_TAIL ? LOG_TAIL : size > 0 ? (size_t) size : 0;
-  char *text = calloc (1, part + 1);
+  ssize_t n = pread (log, text, part, size - (off_t) part);
+  char *from = text + (n > 0 ? n : 0);
+  int lines = 0;
 
-  if (text && pread (log, text, part, size - (off_t) part) != (ssize_t) part)
-    text[0] = '\0';
-  return text;
+  *from = '\0';
+  while (from > text && (from[-1] != '\n' || lines++ < LOG_LINES))
+    from--;
+  return strdup (from);
 }
 
 /* How a case ended that did not say so itself. */

@@ -29,6 +29,9 @@ case_json (const struct result *result)
     json_object_set_new (json, "reason",
                          json_bytes (result->reason,
                                      strlen (result->reason)));
+  if (result->notes)
+    json_object_set_new (json, "notes",
+                         json_bytes (result->notes, strlen (result->notes)));
   return json;
 }
 

@@ -158,7 +158,7 @@ struct options {
   uint64_t seed;
   int seed_given;
   const char **only;            /* NULL-terminated, or NULL */
-  int in_process, record, yes, list, color, quiet, json;
+  int in_process, record, yes, list, color, verbose, json;
   const char *junit;
 };
 

@@ -139,6 +139,8 @@ take_entry (struct subject *subject, struct error **err)
   if (entry->state == PROVIDER_BROKEN)
     return error_move (err, steal (entry->error));
   entry->state = PROVIDER_ENABLED;
+  /* Whoever judges a provider cannot ask for the judgement first. */
+  entry->require_conformance = 0;
   /* For debugging, whoever made it: the verdict is never conformant then. */
   if (subject->in_process)
     entry->trust = TRUST_PACKAGED;
@@ -257,9 +259,23 @@ subject_take_facts (struct subject *subject, const char *text,
   return 0;
 }
 
+/* Two words for cases that need something to be configured. */
+static int
+has_config (const struct manifest *manifest, int secret)
+{
+  size_t i;
+
+  for (i = 0; i < manifest->n_config; i++)
+    if (!secret || manifest->config[i].type == CONFIG_SECRET)
+      return 1;
+  return 0;
+}
+
 int
 subject_claims (const struct subject *subject, const char *word)
 {
+  if (strcmp (word, "config") == 0 || strcmp (word, "config.secret") == 0)
+    return has_config (subject->entry->manifest, word[strlen ("config")]);
   return text_list_has (
     (const char *const *) subject->entry->manifest->capabilities, word);
 }

@@ -97,7 +97,8 @@ tap_case (const struct run *run, const struct result *result, size_t number)
   putchar ('\n');
   if (failed)
     printf ("#   %s\n", reason ? reason : "?");
-  print_lines ("  ", result->notes);
+  if (result->verdict != VERDICT_PASSED || run->options->verbose)
+    print_lines ("  ", result->notes);
   if (failed)
     print_lines ("  | ", result->log);
   fflush (stdout);
