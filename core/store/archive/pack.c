@@ -80,7 +80,7 @@ stat_plain (const struct packer *packer, struct stat *st)
                         ? 0755 : 0644;
   const struct stat plain = {
     .st_mode = (st->st_mode & S_IFMT) | mode, .st_size = st->st_size,
-    .st_nlink = 1, .st_mtim.tv_sec = packer->time
+    .st_nlink = 1, .st_mtim.tv_sec = packer->time, .st_dev = st->st_dev
   };
 
   *st = plain;
@@ -190,6 +190,7 @@ out_begin (struct packer *packer)
              && archive_write_open_fd (out, STDOUT_FILENO) == ARCHIVE_OK;
   return archive_write_set_format_ustar (out) == ARCHIVE_OK
          && archive_write_add_filter_gzip (out) == ARCHIVE_OK
+         && archive_write_set_bytes_in_last_block (out, 1) == ARCHIVE_OK
          && archive_write_set_options (out, "gzip:compression-level=9,"
                                        "gzip:!timestamp") == ARCHIVE_OK
          && archive_write_open_fd (out, STDOUT_FILENO) == ARCHIVE_OK;
