@@ -28,6 +28,7 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/source.h \
   %D%/stage.c %D%/stage.h \
   %D%/tool.c %D%/tool.h \
+  %D%/trace.c %D%/trace.h \
   %D%/elf.c %D%/elf-dynamic.c %D%/elf-needed.c %D%/elf.h \
   %D%/integrity.c %D%/integrity.h \
   %D%/channel.c %D%/channel.h \

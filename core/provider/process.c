@@ -25,6 +25,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "provider/opening.h"
+#include "provider/trace.h"
 #include "provider/worker.h"
 
 #define WORKER_NAME "coffer-worker"
@@ -170,14 +171,14 @@ lifeline_new (struct process *process, struct error **err)
 /* ---- the start frame ------------------------------------------------------ */
 
 static json_t *
-rights_json (const struct provider *provider, int strict)
+rights_json (const struct provider *provider, int strict, int held)
 {
   const struct manifest *manifest = provider->manifest;
   const struct manifest_permissions *may = &manifest->permissions;
   const struct manifest_limits *limits = &manifest->limits;
 
-  return json_pack ("{s:i, s:i, s:i, s:o, s:o, s:o, s:I, s:I, s:I, s:I}",
-                    "strict", strict, "degraded",
+  return json_pack ("{s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:I, s:I, s:I, s:I}",
+                    "strict", strict, "hold", held, "degraded",
                     provider->entry->allow_degraded, "cgroup", may->cgroup,
                     "read", channel_from_list (may->read), "write",
                     channel_from_list (may->write), "exec",
@@ -189,7 +190,7 @@ rights_json (const struct provider *provider, int strict)
 }
 
 static json_t *
-start_json (const struct provider *provider, int strict)
+start_json (const struct provider *provider, int strict, int held)
 {
   const struct opening *opening = provider->opening;
   const struct coffer_note *note = &opening->note;
@@ -205,7 +206,7 @@ start_json (const struct provider *provider, int strict)
     opening->state_dir >= 0, "host", opening->host, "capabilities",
     channel_from_list (provider->manifest->capabilities), "config",
     channel_from_list (opening->config), "files", files, "rights",
-    rights_json (provider, strict), "note", "name", note->name, "major",
+    rights_json (provider, strict, held), "note", "name", note->name, "major",
     note->contract_major, "minor", note->contract_minor, "least",
     note->least_minor, "threads", note->threads, "needs",
     (json_int_t) note->needs);
@@ -218,7 +219,7 @@ send_start (const struct provider *provider, const struct process *process,
 {
   const struct opening *opening = provider->opening;
   int64_t deadline = coffer_now_ns () + START_NS;
-  auto_json json_t *frame = start_json (provider, process->strict);
+  auto_json json_t *frame = start_json (provider, process->strict, process->held);
   struct contract_fds fds = { .count = 0 };
   size_t i = 0;
 
@@ -231,6 +232,7 @@ send_start (const struct provider *provider, const struct process *process,
   do {
     while (i < opening->n_files && fds.count < CONTRACT_MAX_FDS)
       fds.fd[fds.count++] = opening->files[i++].fd;
+    trace_frame (provider, "->", frame, fds.count);
     if (channel_send (process->channel, frame, &fds, deadline, err) < 0)
       return -1;
     json_decref (frame);
@@ -276,6 +278,7 @@ process_start (const struct provider *provider, struct process **out,
   process->pidfd = process->channel = process->output = -1;
   process->lifeline[0] = process->lifeline[1] = -1;
   process->strict = strict;
+  process->held = trace_holds (provider);
   process->refs = 1;
   if (start_program (provider, process, err) < 0
       || lifeline_new (process, err) < 0

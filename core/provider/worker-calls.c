@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "provider/trace.h"
 #include "provider/worker.h"
 
 #define GRACE_NS (500 * NS_PER_MS)      /* from cancel to the kill */
@@ -125,6 +126,7 @@ answer_fd (struct pending *pending, int32_t answer)
                  (json_int_t) pending->id, "code",
                  answer >= 0 ? 0 : (int) -answer);
 
+  trace_frame (pending->invoke->provider, "->", frame, fds.count);
   /* A worker that is gone is noticed by whoever reads next. */
   channel_send (pending->process->channel, frame, &fds,
                 coffer_now_ns () + GRACE_NS, NULL);
@@ -281,6 +283,7 @@ read_frame (struct provider *provider, struct process *process)
     worker_process_died (provider, process, error, error ? 0 : EXIT_MS);
     return;
   }
+  trace_frame (provider, "<-", message.json, message.fds.count);
   pthread_mutex_lock (&worker->lock);
   known = route_locked (worker, process, &message);
   pthread_mutex_unlock (&worker->lock);
@@ -339,6 +342,7 @@ check_time (struct provider *provider, struct pending *pending, int cancel)
     frame = json_pack ("{s:s, s:I, s:i}", "kind", "cancel", "call",
                        (json_int_t) pending->id, "ended",
                        pending->invoke->ended != 0);
+    trace_frame (provider, "->", frame, 0);
     channel_send (pending->process->channel, frame, NULL, now + GRACE_NS,
                   NULL);
   }

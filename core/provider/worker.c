@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "provider/opening.h"
+#include "provider/trace.h"
 #include "provider/worker.h"
 
 #define READY_NS (20000 * NS_PER_MS)
@@ -252,6 +253,7 @@ call_process (struct provider *provider, struct process *process,
     outcome_fault (&invoke->outcome, error);
     return 0;
   }
+  trace_frame (provider, "->", frame, fds.count);
   link_call (worker, &pending);
   if (channel_send (process->channel, frame, &fds, invoke->deadline_ns,
                     &error) == 0) {
@@ -361,6 +363,7 @@ await_ready (const struct provider *provider, struct process *process,
   if (result == 0)
     return error_set (err, E_PROVIDER_EXITED, 0,
                       "its worker ended while it loaded the module");
+  trace_frame (provider, "<-", message.json, message.fds.count);
   if (strcmp (channel_kind (&message), "ready") == 0)
     result = 0;
   else if (strcmp (channel_kind (&message), "refused") == 0)
@@ -433,6 +436,12 @@ start_locked (struct provider *provider, int64_t deadline_ns,
   worker->process = process;
   process->refs++;              /* this function's */
   pthread_mutex_unlock (&worker->lock);
+  if (process->held) {
+    deadline_ns = coffer_now_ns () + TRACE_HOLD_NS;
+    log_event (LOG_LEVEL_WARNING, "worker",
+               "%s: its worker waits for a debugger: gdb -p %d",
+               provider->manifest->id, (int) process->pid);
+  }
   if (await_ready (provider, process, deadline_ns, &error) < 0
       || call_open (provider, process, deadline_ns, &error) < 0) {
     abandon (provider, process, &error);

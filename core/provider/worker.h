@@ -30,6 +30,7 @@ struct process {
   int output;                   /* what it writes to stdout and stderr */
   int lifeline[2];              /* the kernel's hold on it; see process.c */
   int strict;                   /* its children are in its group */
+  int held;                     /* it waits for a debugger */
   int refs;                     /* worker->lock; descriptors live as long */
   int ending, ended;            /* worker->lock */
   struct error *epitaph;        /* worker->lock: why it ended; once ended */

@@ -10,6 +10,7 @@ SCENARIOS += \
   %D%/call.sh \
   %D%/choice.sh \
   %D%/contract.sh \
+  %D%/debug.sh \
   %D%/default.sh \
   %D%/descriptors.sh \
   %D%/doctor.sh \

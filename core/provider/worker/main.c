@@ -78,6 +78,7 @@ static void
 read_rights (const json_t *json, struct rights *rights)
 {
   rights->strict = (int) channel_integer (json, "strict", 1);
+  rights->hold = (int) channel_integer (json, "hold", 0);
   rights->allow_degraded = (int) channel_integer (json, "degraded", 0);
   rights->cgroup = (int) channel_integer (json, "cgroup", 0);
   rights->read = channel_byte_list (json, "read");
@@ -206,15 +207,18 @@ begin (struct start *start, struct server **server, struct error **err)
 {
   json_t *applied = json_object ();
   coffer_autoclose int maps = open ("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  coffer_autoclose int status = hold_open (&start->rights);
   struct module *module;
 
   if (rights_apply (&start->rights, applied, err) < 0
       || server_new (CHANNEL_FD, (unsigned) start->rights.calls,
                      start->rights.strict && start->rights.exec[0], server,
-                     err) < 0
-      || module_load_confined (contract_builtin (), start->module_fd, maps,
-                               &start->note, &start->claim, &module, err)
-           < 0)
+                     err) < 0)
+    return -1;
+  hold_wait (status);
+  coffer_fd_close (&status);
+  if (module_load_confined (contract_builtin (), start->module_fd, maps,
+                            &start->note, &start->claim, &module, err) < 0)
     return -1;
   coffer_fd_close (&maps);
   server_ready (*server, module, &start->open);

@@ -131,7 +131,10 @@ rights_apply (const struct rights *rights, json_t *applied,
     if (drop_capabilities (err) < 0)
       return -1;
 #ifndef COFFER_SANITIZERS
-    if (prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+    /* Yama lets only ancestors trace, unless they are named. */
+    if (rights->hold)
+      prctl (PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    else if (prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
       return error_set (err, E_PERMISSION, errno, "forbid dumps");
 #endif
   }

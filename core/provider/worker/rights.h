@@ -17,6 +17,7 @@
 
 struct rights {
   int strict;
+  int hold;                     /* a debugger may attach, and will */
   int allow_degraded;
   int cgroup;
   char **read, **write, **exec;
@@ -33,6 +34,11 @@ int rights_apply (const struct rights *rights, json_t *applied,
 int landlock_apply (const struct rights *rights, struct error **err);
 int filter_apply (const struct rights *rights, int landlock_abi,
                   struct error **err);
+
+/* Before rights are given up: what tells whether there is a debugger; -1 when
+ * none is waited for.  After: waits for one, some minutes. */
+int hold_open (const struct rights *rights);
+void hold_wait (int status);
 
 /* From here on nobody sees a command line of this process. */
 void title_hide (void);
