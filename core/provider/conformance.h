@@ -20,4 +20,9 @@ int conformance_check (const struct registry_entry *entry,
 int conformance_demand (const struct registry_entry *entry,
                         struct error **err);
 
+/* What a receipt records of the report CONFORMANCE_FILE in a provider's folder;
+ * whose report it is, is the caller's to know.  E_INVALID. */
+int conformance_read (int dir_fd, struct receipt_conformance *out,
+                      struct error **err);
+
 #endif /* PROVIDER_CONFORMANCE_H */

@@ -15,6 +15,7 @@
 #include <coffer/path.h>
 
 #include "base/text.h"
+#include "provider/conformance.h"
 #include "provider/pack.h"
 #include "provider/package.h"
 #include "provider/stage.h"
@@ -146,10 +147,10 @@ sign_inside (struct packing *packing, const char *key, struct error **err)
     return error_set (err, E_NO_MEMORY, 0, "sign the manifest");
   if (sign (key, packing->copy, name, packing->top, err) < 0)
     return -1;
-  if (faccessat (packing->copy, PACKAGE_CONFORMANCE, F_OK,
+  if (faccessat (packing->copy, CONFORMANCE_FILE, F_OK,
                  AT_SYMLINK_NOFOLLOW) < 0)
     return 0;
-  return sign (key, packing->copy, PACKAGE_CONFORMANCE, packing->top, err);
+  return sign (key, packing->copy, CONFORMANCE_FILE, packing->top, err);
 }
 
 /* -- the archive ----------------------------------------------------------- */

@@ -19,6 +19,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "provider/conformance.h"
 #include "provider/integrity.h"
 #include "provider/package.h"
 #include "provider/registry.h"
@@ -430,8 +431,8 @@ is_extra (const struct package *package, const char *name)
   if (!manifest_is_file_name (name))
     return 0;
   return strncmp (name, "LICENSE", 7) == 0 || strncmp (name, "README", 6) == 0
-         || strcmp (name, PACKAGE_CONFORMANCE) == 0
-         || strcmp (name, PACKAGE_CONFORMANCE ".minisig") == 0
+         || strcmp (name, CONFORMANCE_FILE) == 0
+         || strcmp (name, CONFORMANCE_FILE ".minisig") == 0
          || (signature && strcmp (name, signature) == 0);
 }
 

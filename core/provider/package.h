@@ -10,8 +10,6 @@
 #include "provider/manifest.h"
 #include "provider/receipt.h"
 
-#define PACKAGE_CONFORMANCE "conformance.json"
-
 struct package {
   int folder;                   /* where manifest and module lie */
   char *shown;                  /* that folder, for messages */

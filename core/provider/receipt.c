@@ -43,14 +43,15 @@ files_free (struct receipt_file *files, size_t count)
   free (files);
 }
 
-static void
-conformance_fini (struct receipt_conformance *c)
+void
+receipt_conformance_fini (struct receipt_conformance *c)
 {
   free (c->verdict);
   free (c->report);
   free (c->kit);
   free (c->mode);
   free (c->time);
+  memset (c, 0, sizeof *c);
 }
 
 void
@@ -70,7 +71,7 @@ receipt_free (struct receipt *receipt)
   free (receipt->installed);
   free (receipt->signature.key_id);
   free (receipt->signature.comment);
-  conformance_fini (&receipt->conformance);
+  receipt_conformance_fini (&receipt->conformance);
   free (receipt);
 }
 

@@ -69,6 +69,8 @@ void receipt_free (struct receipt *receipt);
 DEFINE_CLEANUP (struct receipt *, receipt_free, auto_receipt)
 #define auto_receipt CLEANUP (auto_receipt)
 
+void receipt_conformance_fini (struct receipt_conformance *conformance);
+
 /* The same from and to JSON. */
 int receipt_parse (const char *bytes, size_t size, struct receipt **out,
                    struct error **err);
