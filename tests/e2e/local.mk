@@ -18,6 +18,7 @@ SCENARIOS += \
   %D%/files.sh \
   %D%/host.sh \
   %D%/in-flight.sh \
+  %D%/install.sh \
   %D%/json.sh \
   %D%/limits.sh \
   %D%/manual.sh \
