@@ -8,7 +8,7 @@ build_packages='gcc make autoconf automake pkg-config libc6-dev linux-libc-dev
   python3'
 test_packages='git g++ clang libclang-rt-dev llvm binutils libcmocka-dev bubblewrap procps
   strace util-linux mandoc curl iproute2 busybox-static
-  abigail-tools gdb minisign'
+  abigail-tools gdb minisign python3-jsonschema'
 
 # For guests of other kernels; the QEMU one boots Debian's linux-image-cloud-amd64,
 # which tests/guest/kernel.sh fetches and nobody installs.
@@ -21,6 +21,8 @@ package_present () {
     busybox-static) command -v busybox >/dev/null 2>&1 && return 0 ;;
     pkg-config|gcc|make|autoconf|automake|python3|git|clang|g++)
       command -v "$1" >/dev/null 2>&1 && return 0 ;;
+    python3-jsonschema)
+      python3 -c 'import jsonschema' 2>/dev/null && return 0 ;;
     libclang-rt-dev)
       [ -e "$(clang -print-resource-dir 2>/dev/null)/lib/linux/libclang_rt.fuzzer-$(uname -m).a" ] \
         && return 0 ;;

@@ -53,7 +53,8 @@ uninstall-hook:
 	done; :
 
 # For editors of manifests and profiles.
-dist_pkgdata_DATA = %D%/schema/manifest.schema.json \
+dist_pkgdata_DATA = %D%/schema/kit-report.schema.json \
+  %D%/schema/manifest.schema.json \
   %D%/schema/profile.schema.json
 
 # Compiled into the program (core/policy); installed to be read and copied.

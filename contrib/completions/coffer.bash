@@ -106,7 +106,7 @@ _coffer ()
     'provider uninstall') COMPREPLY=($(compgen -W "--force $common" -- "$cur")) ;;
     'provider pack') COMPREPLY=($(compgen -W "--output --sign $common" -- "$cur")) ;;
     'seal') COMPREPLY=($(compgen -W "--output --dir $common" -- "$cur")) ;;
-    'kit') COMPREPLY=($(compgen -W "--list --only --seed --in-process --junit $common" -- "$cur")) ;;
+    'kit') COMPREPLY=($(compgen -W "--list --only --seed --in-process --record --compare --junit $common" -- "$cur")) ;;
     'call') COMPREPLY=($(compgen -W "--timeout --in-process $common" -- "$cur")) ;;
     'contract') COMPREPLY=($(compgen -W "--markdown $common" -- "$cur")) ;;
     'explain') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;

@@ -132,6 +132,8 @@ complete -c coffer -n '__fish_seen_subcommand_from kit' -l list -d 'print the ca
 complete -c coffer -n '__fish_seen_subcommand_from kit' -l only -r -d 'only cases whose id is like this'
 complete -c coffer -n '__fish_seen_subcommand_from kit' -l seed -r -d 'draw order and values from this number'
 complete -c coffer -n '__fish_seen_subcommand_from kit' -l in-process -d 'without a worker, for debugging; never conformant'
+complete -c coffer -n '__fish_seen_subcommand_from kit' -l record -d 'keep the report with the installed provider'
+complete -c coffer -n '__fish_seen_subcommand_from kit' -l compare -d 'name what changed between two reports'
 complete -c coffer -n '__fish_seen_subcommand_from kit' -l junit -r -F -d 'write a report for JUnit'\''s readers too'
 complete -c coffer -n '__fish_seen_subcommand_from call' -l timeout -r -d 'give the call this long; 60s unless said'
 complete -c coffer -n '__fish_seen_subcommand_from call' -l in-process -d 'without a worker; only for shipped modules'

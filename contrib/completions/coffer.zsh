@@ -199,6 +199,8 @@ _coffer () {
       '*--only[only cases whose id is like this]:GLOB: '
       '--seed[draw order and values from this number]:N: '
       '--in-process[without a worker, for debugging; never conformant]'
+      '--record[keep the report with the installed provider]'
+      '--compare[name what changed between two reports]'
       '--junit[write a report for JUnit'\''s readers too]:FILE:_files'
       '*:argument:_files') ;;
     'call') own=(

@@ -97,12 +97,14 @@ static const struct cli_option kit_options[] = {
   { "seed", 0, "N", 0, "draw order and values from this number" },
   { "in-process", 0, NULL, 0, "without a worker, for debugging; never "
     "conformant" },
+  { "record", 0, NULL, 0, "keep the report with the installed provider" },
+  { "compare", 0, NULL, 0, "name what changed between two reports" },
   { "junit", 0, "FILE", 0, "write a report for JUnit's readers too" },
   { NULL }
 };
 
 const struct cli_command kit_commands[] = {
-  { "kit", "PROVIDER|MANIFEST|FOLDER",
+  { "kit", "PROVIDER|MANIFEST|FOLDER|OLD NEW",
     "try whether a provider keeps the contract", kit_options, 0, 2, -1, 0,
     kit_run },
   { NULL }

@@ -35,3 +35,18 @@ dist_man_MANS += %D%/coffer-profile.5
 
 # coffer.yaml(5): likewise.
 dist_man_MANS += %D%/coffer.yaml.5
+
+# coffer-kit(1) has its list of cases from the program that runs them.  A cross
+# build names one that runs on this machine.
+COFFER_KIT = ./sdk/kit/runner/coffer-kit$(EXEEXT)
+nodist_man_MANS += %D%/coffer-kit.1
+EXTRA_DIST += %D%/coffer-kit.1.in %D%/kit.awk
+CLEANFILES += %D%/coffer-kit.1
+%D%/coffer-kit.1: %D%/coffer-kit.1.in %D%/kit.awk \
+    sdk/kit/runner/coffer-kit$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	$(COFFER_KIT) --list > $@.list && \
+	$(AWK) -f $(srcdir)/%D%/kit.awk $@.list > $@.cases && \
+	$(SED) -e '/^@CASES@$$/{r '$@.cases -e 'd;}' \
+	  $(srcdir)/%D%/coffer-kit.1.in > $@.tmp && \
+	rm $@.list $@.cases && mv $@.tmp $@

@@ -300,9 +300,11 @@ int kit_marked_processes (struct kit *kit, const char *mark);
 /* Until the test is true; fails the case with WHAT after `ms`. */
 void kit_wait_until (struct kit *kit, int (*test) (void *data), void *data,
                      uint32_t ms, const char *what);
-/* Of a worker: descriptors, threads, children, and KiB that are its own. */
+/* Of a worker: descriptors, threads, children, and KiB that are its own.  Where
+ * its descriptors may not be counted, the size of its table of them stands for
+ * their number: it doubles when it is full. */
 struct kit_usage {
-  uint32_t fds, threads, children;
+  uint32_t fds, fd_table, threads, children;
   uint64_t private_kib;
 };
 int kit_usage (struct kit_instance *instance, struct kit_usage *out);

@@ -19,9 +19,11 @@ noinst_LIBRARIES += %D%/libkit-cases.a %D%/libkit-runner.a
 %C%_libkit_runner_a_SOURCES = \
   %D%/runner/call.c \
   %D%/runner/case.c \
+  %D%/runner/compare.c \
   %D%/runner/instance.c \
   %D%/runner/odd.c \
   %D%/runner/process.c \
+  %D%/runner/record.c \
   %D%/runner/report.c \
   %D%/runner/run.c \
   %D%/runner/runner.h \

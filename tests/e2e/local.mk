@@ -3,7 +3,7 @@ check_PROGRAMS += %D%/reaper
 %C%_reaper_SOURCES = %D%/reaper.c
 %C%_reaper_CFLAGS = $(HOST_CC_FLAGS)
 %C%_reaper_LDFLAGS = $(HOST_LINK_FLAGS)
-EXTRA_DIST += %D%/lib.sh %D%/deny.py %D%/internet.py %D%/type.py
+EXTRA_DIST += %D%/kit-lib.sh %D%/lib.sh %D%/deny.py %D%/internet.py %D%/type.py
 EXTRA_DIST += %D%/stranger/notes.c
 SCENARIOS += \
   %D%/bad-input.sh \
@@ -20,6 +20,9 @@ SCENARIOS += \
   %D%/in-flight.sh \
   %D%/install.sh \
   %D%/json.sh \
+  %D%/kit.sh \
+  %D%/kit-host.sh \
+  %D%/kit-linux.sh \
   %D%/limits.sh \
   %D%/manual.sh \
   %D%/newcomer.sh \

@@ -294,8 +294,12 @@ tree_kill (const pid_t *spared, size_t n_spared, int64_t deadline_ns,
     /* A list of /proc is read while it changes and may miss one: it takes two
      * empty passes to believe it. */
     quiet = left ? 0 : quiet + 1;
-    if (!tree_reap (reaped, data) || quiet == 2 ||
-        coffer_now_ns () >= deadline_ns)
+    /* What the pass has killed may be gone by now, and it was all. */
+    if (!tree_reap (reaped, data)) {
+      left = 0;
+      break;
+    }
+    if (quiet == 2 || coffer_now_ns () >= deadline_ns)
       break;
     poll (NULL, 0, 1);          /* they need a moment to die */
   }

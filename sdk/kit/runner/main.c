@@ -28,16 +28,20 @@ fail (const struct options *options, struct error *error)
 
     printf ("%s\n", text ? text : "{}");
   } else {
-    fprintf (stderr, "coffer: E%d: %s\n", error->number,
-             error_message (error));
+    auto_free char *shown = text_escape (error_message (error),
+                                         strlen (error_message (error)));
+
+    fflush (stdout);
+    fprintf (stderr, "coffer: E%d: %s\n", error->number, shown ? shown : "");
     if (next)
-      fprintf (stderr, "  %s\n", next);
+      fprintf (stderr, "  hint: %s\n", next);
   }
   return info ? info->exit_status : 1;
 }
 
 enum { OPTION_SEED = 256, OPTION_ONLY, OPTION_IN_PROCESS, OPTION_LIST,
-       OPTION_JUNIT, OPTION_JSON, OPTION_COLOR, OPTION_VERBOSE };
+       OPTION_JUNIT, OPTION_JSON, OPTION_COLOR, OPTION_VERBOSE, OPTION_RECORD,
+       OPTION_YES, OPTION_COMPARE };
 
 static const struct option long_options[] = {
   { "seed", required_argument, NULL, OPTION_SEED },
@@ -47,6 +51,9 @@ static const struct option long_options[] = {
   { "junit", required_argument, NULL, OPTION_JUNIT },
   { "json", no_argument, NULL, OPTION_JSON },
   { "color", no_argument, NULL, OPTION_COLOR },
+  { "record", no_argument, NULL, OPTION_RECORD },
+  { "yes", no_argument, NULL, OPTION_YES },
+  { "compare", no_argument, NULL, OPTION_COMPARE },
   { "verbose", no_argument, NULL, OPTION_VERBOSE },
   { NULL, 0, NULL, 0 }
 };
@@ -66,6 +73,15 @@ take_option (struct options *options, int option, size_t *n_only,
     return 0;
   case OPTION_IN_PROCESS:
     options->in_process = 1;
+    return 0;
+  case OPTION_RECORD:
+    options->record = 1;
+    return 0;
+  case OPTION_YES:
+    options->yes = 1;
+    return 0;
+  case OPTION_COMPARE:
+    options->compare = 1;
     return 0;
   case OPTION_LIST:
     options->list = 1;
@@ -90,6 +106,23 @@ take_option (struct options *options, int option, size_t *n_only,
 }
 
 static int
+read_arguments (struct options *options, int count, char **words,
+                struct error **err)
+{
+  const int wanted = options->list ? 0 : options->compare ? 2 : 1;
+
+  options->provider = words[0];
+  options->second = count > 1 ? words[1] : NULL;
+  if (count == wanted)
+    return 0;
+  return error_set (err, E_USAGE, 0, options->list      ? "--list takes nothing"
+                                     : options->compare
+                                     ? "--compare wants two reports"
+                                     : "kit wants one provider, manifest or "
+                                       "folder");
+}
+
+static int
 read_options (struct options *options, int argc, char **argv,
               struct error **err)
 {
@@ -103,10 +136,12 @@ read_options (struct options *options, int argc, char **argv,
   while ((option = getopt_long (argc, argv, "", long_options, NULL)) != -1)
     if (take_option (options, option, &n_only, err) < 0)
       return -1;
-  options->provider = argv[optind];
-  if (!options->provider && !options->list)
-    return error_set (err, E_USAGE, 0, "kit wants a provider, a manifest or a "
-                      "folder");
+  return read_arguments (options, argc - optind, argv + optind, err);
+}
+
+static int
+draw_seed (struct options *options, struct error **err)
+{
   if (!options->seed_given
       && getrandom (&options->seed, sizeof options->seed, 0) < 0)
     return error_set (err, E_IO, errno, "draw a seed");
@@ -131,6 +166,8 @@ print_report (const struct run *run, struct error **err)
   auto_json json_t *report = report_json (run);
   auto_free char *text = json_text (report);
 
+  if (text && run->options->record && record_end (run, report, err) < 0)
+    return -1;
   if (!text)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
   if (run->options->json)
@@ -153,6 +190,8 @@ kit_run (const struct options *options, struct error **err)
       || process_set_up (err) < 0)
     return -1;
   run.subject = subject;
+  if (options->record && record_begin (&run, err) < 0)
+    return -1;
   if (run_all (&run, err) == 0) {
     tap_end (&run);
     if (print_report (&run, err) == 0)
@@ -160,6 +199,17 @@ kit_run (const struct options *options, struct error **err)
   }
   run_fini (&run);
   return status;
+}
+
+static int
+kit_compare (const struct options *options, struct error **err)
+{
+  int worse = 0;
+
+  if (compare_print (options->provider, options->second, options->json,
+                     &worse, err) < 0)
+    return -1;
+  return worse;
 }
 
 int
@@ -170,9 +220,11 @@ main (int argc, char **argv)
   int status = -1;
 
   log_configure (getenv ("COFFER_LOG"));
-  if (read_options (&options, argc, argv, &error) == 0)
-    status = options.list ? list_print (&options, &error)
-                          : kit_run (&options, &error);
+  if (read_options (&options, argc, argv, &error) == 0
+      && draw_seed (&options, &error) == 0)
+    status = options.list      ? list_print (&options, &error)
+             : options.compare ? kit_compare (&options, &error)
+                               : kit_run (&options, &error);
   if (status < 0)
     status = fail (&options, error);
   free (options.only);

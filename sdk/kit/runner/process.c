@@ -328,6 +328,7 @@ run_work (struct run *run, const struct work *work, int64_t ms,
   while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
     ;
   take_result (run, by_itself, status, ms, result);
+  run->sandboxes += run->shared->n_ids;
   if (!by_itself || !atomic_load (&run->shared->ended))
     sweep (run, log);
   if (end_tree (run, KIT_LEFT_MS, &left)

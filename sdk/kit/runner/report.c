@@ -92,13 +92,14 @@ report_json (const struct run *run)
   format_time (run->began_ns, when);
   json = json_pack (
     "{s:i, s:s, s:s, s:o, s:{s:i, s:i}, s:s, s:o, s:s, s:b, s:o, s:s, s:I, "
-    "s:{s:I, s:I, s:I, s:I}, s:O?, s:o}", "report", 1, "verdict", verdict,
+    "s:I, s:{s:I, s:I, s:I, s:I}, s:O?, s:o}", "report", 1, "verdict", verdict,
     "why", why, "provider", provider_json (run->subject), "contract", "major",
     manifest->contract_major, "minor", manifest->contract_minor, "kit",
     KIT_VERSION, "seed", json_u64 (run->options->seed), "mode",
     run->subject->in_process ? "in-process" : "worker", "partial",
     run->shared->partial, "machine", machine_json (), "time", when,
-    "duration_us", (json_int_t) run->duration_us, "counts", "passed",
+    "duration_us", (json_int_t) run->duration_us, "sandboxes",
+    (json_int_t) run->sandboxes, "counts", "passed",
     (json_int_t) run->passed, "failed", (json_int_t) run->failed, "skipped",
     (json_int_t) run->skipped, "waived", (json_int_t) run->waived, "facts",
     run->subject->facts, "cases", cases_json (run));

@@ -40,6 +40,18 @@ is_chosen (const struct run *run, const struct kit_case *row)
   return 0;
 }
 
+int
+case_is_claimed (const struct subject *subject, const struct kit_case *row)
+{
+  auto_free char *words = strdup (row->claims);
+  char *word, *rest = words;
+
+  while (words && (word = strsep (&rest, " ")))
+    if (*word && !subject_claims (subject, word))
+      return 0;
+  return words != NULL;
+}
+
 /* Waived by what the manifest does not claim, or skipped by what probe took
  * away; else left as it is. */
 static int

@@ -158,7 +158,8 @@ struct options {
   uint64_t seed;
   int seed_given;
   const char **only;            /* NULL-terminated, or NULL */
-  int in_process, record, yes, list, color, verbose, json;
+  const char *second;           /* --compare */
+  int in_process, record, yes, compare, list, color, verbose, json;
   const char *junit;
 };
 
@@ -171,9 +172,12 @@ struct run {
   size_t passed, failed, skipped, waived;
   int64_t began_ns;             /* realtime */
   int64_t duration_us;
+  uint64_t sandboxes;           /* that were asked for */
   int interrupted;
 };
 
+int case_is_claimed (const struct subject *subject,
+                     const struct kit_case *row);
 int run_all (struct run *run, struct error **err);
 void run_fini (struct run *run);
 /* conformant, failed or incomplete, and why it is no better. */
@@ -196,6 +200,11 @@ void tap_end (const struct run *run);
 
 json_t *report_json (const struct run *run);
 int report_junit (const struct run *run, const char *path, struct error **err);
+/* --record: what can be refused, what it will cost, and the question; then the
+ * report to where the provider lies. */
+int record_begin (const struct run *run, struct error **err);
+int record_end (const struct run *run, const json_t *report,
+                struct error **err);
 int list_print (const struct options *options, struct error **err);
 int compare_print (const char *old_path, const char *new_path, int json,
                    int *worse, struct error **err);

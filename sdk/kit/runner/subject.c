@@ -95,16 +95,30 @@ entry_of (struct registry *registry, const char *id)
   return NULL;
 }
 
+static int
+find_path (struct subject *subject, const char *path, struct error **err)
+{
+  if (registry_load_folder (subject->place, path, &subject->registry, err) < 0)
+    return -1;
+  subject->entry = &subject->registry->entries[0];
+  return 0;
+}
+
 /* An id that nobody has is told as registry_find tells it; one that the
  * operator disabled, or that is not checked yet, is for the kit to look at. */
 static int
 find_id (struct subject *subject, const char *id, struct error **err)
 {
   const struct registry_entry *found;
+  struct stat st;
 
   if (registry_load_one (subject->place, id, &subject->registry, err) < 0)
     return -1;
   subject->entry = entry_of (subject->registry, id);
+  if (!subject->entry && stat (id, &st) == 0 && S_ISDIR (st.st_mode)) {
+    registry_free (steal (subject->registry));
+    return find_path (subject, id, err);
+  }
   if (!subject->entry || subject->entry->state == PROVIDER_BROKEN)
     return registry_find (subject->registry, id, &found, err);
   if (subject->entry->state == PROVIDER_QUARANTINED) {
@@ -117,15 +131,6 @@ find_id (struct subject *subject, const char *id, struct error **err)
       return -1;
     subject->entry = &subject->registry->entries[0];
   }
-  return 0;
-}
-
-static int
-find_path (struct subject *subject, const char *path, struct error **err)
-{
-  if (registry_load_folder (subject->place, path, &subject->registry, err) < 0)
-    return -1;
-  subject->entry = &subject->registry->entries[0];
   return 0;
 }
 

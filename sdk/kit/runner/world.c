@@ -141,25 +141,27 @@ count_children (pid_t parent)
   return n;
 }
 
+/* A number of /proc/PID/status, which everybody may read. */
 static uint64_t
-private_kib (pid_t pid)
+status_number (pid_t pid, const char *name)
 {
   char path[64], line[256];
-  unsigned long long value, sum = 0;
-  FILE *rollup;
+  unsigned long long value = 0;
+  const size_t length = strlen (name);
+  FILE *status;
 
-  snprintf (path, sizeof path, "/proc/%d/smaps_rollup", (int) pid);
-  rollup = fopen (path, "re");
-  while (rollup && fgets (line, sizeof line, rollup))
-    if (sscanf (line, "Private_Dirty: %llu kB", &value) == 1
-        || sscanf (line, "Swap: %llu kB", &value) == 1)
-      sum += value;
-  if (rollup)
-    fclose (rollup);
-  return sum;
+  snprintf (path, sizeof path, "/proc/%d/status", (int) pid);
+  status = fopen (path, "re");
+  while (status && fgets (line, sizeof line, status))
+    if (strncmp (line, name, length) == 0 && line[length] == ':'
+        && sscanf (line + length + 1, "%llu", &value) == 1)
+      break;
+  if (status)
+    fclose (status);
+  return value;
 }
 
-/* -1: there is no worker, or it cannot be looked at. */
+/* -1: there is no worker. */
 int
 kit_usage (struct kit_instance *instance, struct kit_usage *out)
 {
@@ -167,9 +169,14 @@ kit_usage (struct kit_instance *instance, struct kit_usage *out)
 
   if (pid <= 0)
     return -1;
-  *out = (struct kit_usage){ .fds = count_entries (pid, "fd"),
-                             .threads = count_entries (pid, "task"),
-                             .children = count_children (pid),
-                             .private_kib = private_kib (pid) };
-  return out->fds && out->threads ? 0 : -1;
+  *out = (struct kit_usage){
+    .fds = count_entries (pid, "fd"), .children = count_children (pid),
+    .fd_table = (uint32_t) status_number (pid, "FDSize"),
+    .threads = (uint32_t) status_number (pid, "Threads"),
+    .private_kib = status_number (pid, "RssAnon")
+                   + status_number (pid, "VmSwap")
+  };
+  if (out->fds == 0)
+    out->fds = out->fd_table;
+  return out->threads ? 0 : -1;
 }
