@@ -155,7 +155,7 @@ encode (const char *secret, int how, char *out, size_t size)
 
   for (; how == 1 && *p && n + 4 < size; p++)
     n += (size_t) snprintf (out + n, size - n, "%%%02X", *p);
-  for (cut = 0; how == 2 && *p && !cut && n + 5 < size; p += 3) {
+  for (cut = 0; how == 2 && !cut && *p && n + 5 < size; p += 3) {
     unsigned char b[3] = { p[0], p[1], p[1] ? p[2] : 0 };
     cut = !b[1] ? 2 : !b[2] ? 1 : 0;
     out[n++] = digits[b[0] >> 2];

@@ -75,11 +75,10 @@ make_listeners (struct world *world)
                               .sin6_addr = IN6ADDR_LOOPBACK_INIT };
   struct sockaddr_un named = { .sun_family = AF_UNIX },
                      hidden = { .sun_family = AF_UNIX };
-  int n;
+  size_t n = strlen (world->key);
 
   snprintf (named.sun_path, sizeof named.sun_path, "%s/socket", world->dir);
-  n = snprintf (hidden.sun_path + 1, sizeof hidden.sun_path - 1, "%s",
-                world->key);
+  memcpy (hidden.sun_path + 1, world->key, n);
   snprintf (world->abstract, sizeof world->abstract, "@%s", world->key);
   world->listeners[0] = listen_at (SOCK_STREAM, &four, sizeof four,
                                    &world->inet_port);
@@ -90,8 +89,8 @@ make_listeners (struct world *world)
   world->listeners[3] = listen_at (SOCK_STREAM, &named, sizeof named, NULL);
   world->listeners[4]
     = listen_at (SOCK_STREAM, &hidden,
-                 (socklen_t) (offsetof (struct sockaddr_un, sun_path) + 1
-                              + (size_t) n), NULL);
+                 (socklen_t) (offsetof (struct sockaddr_un, sun_path) + 1 + n),
+                 NULL);
   assert_true (world->listeners[3] >= 0);
 }
 

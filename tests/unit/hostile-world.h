@@ -17,7 +17,7 @@ struct world {
   char memory[64];              /* of this process, to be spied on */
   int listeners[WORLD_LISTENERS];
   int inet_port, inet6_port, udp_port;  /* 0: there is no such loopback */
-  char abstract[64];            /* "@name" */
+  char abstract[72];            /* "@name" */
   pid_t victim;                 /* sleeps */
   int log;                      /* what was written to stderr */
   int real_stderr;
