@@ -78,3 +78,11 @@ templateautotoolsdir = $(templatedir)/autotools
 dist_templateautotools_DATA = \
   %D%/template/autotools/Makefile.am \
   %D%/template/autotools/configure.ac
+
+# The same contract from another language.
+examplecxxdir = $(datadir)/coffer/examples/cxx
+dist_examplecxx_DATA = \
+  %D%/examples/cxx/Makefile \
+  %D%/examples/cxx/shelf.cc \
+  %D%/examples/cxx/shelf.map \
+  %D%/examples/cxx/shelf.yaml

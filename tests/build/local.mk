@@ -8,6 +8,7 @@ SCENARIOS += \
   %D%/module.sh \
   %D%/needed.sh \
   %D%/reference.sh \
+  %D%/sdk-cxx.sh \
   %D%/sdk-template.sh \
   %D%/tree.sh
 EXTRA_DIST += %D%/tap.sh

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # The template, as an author gets it: copied from a DESTDIR install, built by
 # make and by autotools with nothing but what is installed there, sealed, and
-# made to run a command.
+# packed, installed, kitted and made to run a command.
 . "$COFFER_SOURCE/tests/build/tap.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR COFFER_PROVIDER
 # A library with sanitizers wants a module with them.
 CC=$(sed -n 's/^\(CC\|SANITIZE\) = *//p' "$COFFER_BUILD/Makefile" | tr '\n' ' ')
 dest=$tmp/dest
-plan 11
+plan 12
 
 check "make install into a DESTDIR" \
   make -s -C "$COFFER_BUILD" install DESTDIR="$dest"
@@ -40,27 +40,24 @@ sealed () {
 }
 check "the manifest names its bytes" sealed
 
-# A place of our own, with the provider in it.
+# A place of our own, with what was packed of a folder installed in it.
 home () { # DIR
-  rm -rf "$tmp/home"
-  mkdir -p -m 755 "$tmp/home" "$tmp/home/providers" "$tmp/home/providers/example"
-  install -m 644 "$1/example.so" "$1/example.yaml" "$tmp/home/providers/example"
-  printf '{"trust": "local", "manifest_sha256": "%s"}\n' \
-    "$(sha256sum < "$1/example.yaml" | cut -c 1-64)" \
-    > "$tmp/home/providers/example/receipt.json"
-  mkdir -m 755 "$tmp/home/config"
-  echo "require_conformance: false" > "$tmp/home/config/coffer.yaml"
-  chmod 644 "$tmp/home/providers/example/receipt.json"
+  rm -rf "$tmp/home" "$tmp/packed"
+  mkdir -p -m 755 "$tmp/home/config" "$tmp/packed"
+  echo 'require_conformance: false' > "$tmp/home/config/coffer.yaml"
+  coffer provider pack "$1" --output "$tmp/packed" &&
+  coffer provider install "$tmp/packed"/*.tar.gz --yes
 }
 coffer () { COFFER_HOME="$tmp/home" "$COFFER_BUILD/coffer" "$@"; }
 runs () {
-  home "$1"
+  home "$1" || return 1
   said=$(printf 'café\n☃\n' | coffer run --provider example -i -e A=1 -- \
     sh -c 'cat; echo $A; exit 7') && status=0 || status=$?
   [ "$said $status" = "$(printf 'café\n☃\n1') 7" ] \
     || { echo "said $said and $status"; return 1; }
 }
-check "a command runs in it" runs build
+check "it is packed and installed, and a command runs in it" runs build
+check "it is conformant" coffer kit build/example.yaml
 times_out () {
   coffer run --provider example --timeout 1s -- \
     sh -c 'sleep 4242 & (sleep 4242 &) ; sleep 4242' && status=0 || status=$?
