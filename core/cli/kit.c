@@ -14,12 +14,13 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/kit.h"
 #include "cli/output.h"
 
 #define KIT_NAME "coffer-kit"
 
-static int
-program_open (const struct place *place, struct error **err)
+int
+kit_open_program (const struct place *place, struct error **err)
 {
   coffer_autoclose int dir = place_open_trusted_dir (place->libexec, err);
   coffer_autoclose int fd = -1;
@@ -84,7 +85,7 @@ kit_run (struct cli *cli, struct error **err)
     coffer_strings_add (&words, cli->args[i]);
   if (words.failed)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
-  program = program_open (place, err);
+  program = kit_open_program (place, err);
   if (program < 0)
     return -1;
   syscall (SYS_execveat, program, "", words.items, environ, AT_EMPTY_PATH);

@@ -10,6 +10,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/commands.h \
   %D%/env.h \
   %D%/host.h \
+  %D%/kit.h \
   %D%/operation.h \
   %D%/output.h \
   %D%/provider.h \
@@ -38,6 +39,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/provider.c \
   %D%/provider-doctor.c \
   %D%/provider-info.c \
+  %D%/provider-enable.c \
   %D%/provider-state.c \
   %D%/provider-install.c \
   %D%/run.c \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `coffer provider enable`, `disable` and `default`: what an operator would
- * write into providers.d/ID.yaml and coffer.yaml by hand. */
+/* `coffer provider disable` and `default`: what an operator would write into
+ * providers.d/ID.yaml and coffer.yaml by hand. */
 
 #include <config.h>
 
@@ -11,10 +11,10 @@
 #include "cli/output.h"
 #include "cli/provider.h"
 
-/* -- enable, disable ------------------------------------------------------- */
+/* -- disable ------------------------------------------------------- */
 
-static int
-print_state (const struct cli *cli, const struct place *place, int changed,
+int
+provider_print_state (const struct cli *cli, const struct place *place, int changed,
              struct error **err)
 {
   auto_registry struct registry *registry = NULL;
@@ -36,25 +36,6 @@ print_state (const struct cli *cli, const struct place *place, int changed,
 }
 
 int
-provider_enable_run (struct cli *cli, struct error **err)
-{
-  auto_registry struct registry *registry = NULL;
-  const struct registry_entry *entry;
-  const struct place *place;
-  int changed = 0;
-
-  if (provider_named (cli, &registry, &entry, err) < 0
-      || cli_place (cli, &place, err) < 0)
-    return -1;
-  if (entry->state == PROVIDER_DISABLED) {
-    if (registry_set_enabled (place, entry->id, 1, &changed, err) < 0)
-      return -1;
-  } else if (registry_find (registry, entry->id, &entry, err) < 0)
-    return -1;
-  return print_state (cli, place, changed, err);
-}
-
-int
 provider_disable_run (struct cli *cli, struct error **err)
 {
   auto_registry struct registry *registry = NULL;
@@ -69,7 +50,7 @@ provider_disable_run (struct cli *cli, struct error **err)
   if (strcmp (entry->id, registry->default_provider) == 0)
     output_note ("warning: %s is the default: name another one with --provider,"
                  " or coffer provider default ID", entry->id);
-  return print_state (cli, place, changed, err);
+  return provider_print_state (cli, place, changed, err);
 }
 
 /* -- default --------------------------------------------------------------- */

@@ -17,6 +17,9 @@ int provider_info_run (struct cli *cli, struct error **err);
 int provider_named (struct cli *cli, struct registry **out,
                     const struct registry_entry **entry, struct error **err);
 
+/* What became of the provider that the first argument names. */
+int provider_print_state (const struct cli *cli, const struct place *place,
+                          int changed, struct error **err);
 int provider_enable_run (struct cli *cli, struct error **err);
 int provider_disable_run (struct cli *cli, struct error **err);
 int provider_default_run (struct cli *cli, struct error **err);

@@ -14,11 +14,10 @@
 #include <coffer/fd.h>
 
 #include "base/text.h"
-#include "provider/conformance.h"
 #include "provider/install.h"
 #include "provider/package.h"
 #include "provider/registry.h"
-#include "provider/signature.h"
+#include "provider/trust.h"
 
 void
 install_report_fini (struct install_report *report)
@@ -153,52 +152,6 @@ receipt_fill (struct receipt *receipt, const struct source *source,
   return 0;
 }
 
-/* Whose key signed the copy; nothing is noted where none that is trusted did. */
-static int
-note_signature (const struct place *place, int dir, struct receipt *receipt,
-                struct error **err)
-{
-  auto_signature struct signature signature = { .key_id = NULL };
-  auto_free char *name = text_printf ("%s.yaml", receipt->id);
-  int r;
-
-  if (name == NULL)
-    return error_set (err, E_NO_MEMORY, 0, "provider %s", receipt->id);
-  r = signature_check (place, dir, name, &signature, err);
-  if (r <= 0)
-    return r;
-  if (strcmp (signature.sha256, receipt->manifest_sha256) != 0)
-    return error_set (err, E_INTEGRITY, 0, "%s changed meanwhile", name);
-  receipt->signature.key_id = steal (signature.key_id);
-  receipt->signature.comment = steal (signature.comment);
-  return 0;
-}
-
-/* A report that the same key signed is believed; of another one nothing is
- * noted, and the kit is still to be run here. */
-static int
-note_conformance (const struct place *place, int dir, struct receipt *receipt,
-                  struct error **err)
-{
-  auto_signature struct signature signature = { .key_id = NULL };
-  int r;
-
-  if (receipt->signature.key_id == NULL
-      || faccessat (dir, CONFORMANCE_FILE, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-    return 0;
-  r = signature_check (place, dir, CONFORMANCE_FILE, &signature, err);
-  if (r < 0)
-    return -1;
-  if (r == 0 || strcmp (signature.key_id, receipt->signature.key_id) != 0)
-    return 0;
-  if (conformance_read (dir, &receipt->conformance, err) < 0)
-    return -1;
-  if (strcmp (receipt->conformance.report_sha256, signature.sha256) != 0)
-    return error_set (err, E_INTEGRITY, 0,
-                      CONFORMANCE_FILE " changed meanwhile");
-  return 0;
-}
-
 /* A whole provider in the stage, under its id. */
 static int
 stage_package (const struct stage *stage, const struct source *source,
@@ -213,8 +166,7 @@ stage_package (const struct stage *stage, const struct source *source,
     return error_set (err, E_NO_MEMORY, 0, "provider %s", id);
   dir = stage_folder (stage, id, err);
   if (dir < 0 || package_copy (package, dir, receipt, err) < 0
-      || note_signature (stage->place, dir, receipt, err) < 0
-      || note_conformance (stage->place, dir, receipt, err) < 0
+      || trust_record (stage->place, dir, package->manifest, receipt, err) < 0
       || receipt_fill (receipt, source, err) < 0
       || receipt_write (dir, receipt, err) < 0
       || package_check (stage->place, stage->path, id, err) < 0)

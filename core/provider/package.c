@@ -490,35 +490,14 @@ package_copy (const struct package *package, int to, struct receipt *receipt,
 /* -- checking -------------------------------------------------------------- */
 
 static int
-fail_check (const json_t *check, struct error **err)
-{
-  const char *code = json_string_value (json_object_get (check, "code"));
-  const char *detail = json_string_value (json_object_get (check, "detail"));
-  const char *remedy = json_string_value (json_object_get (check, "remedy"));
-  uint64_t number = E_INTEGRITY;
-
-  if (code && code[0] == 'E')
-    text_parse_u64 (code + 1, 1, 9999, &number);
-  error_set (err, (int) number, 0, "%s", detail ? detail : "it is not whole");
-  if (remedy)
-    error_hint (err, "%s", remedy);
-  return -1;
-}
-
-static int
 entry_check (const struct registry_entry *entry, const struct place *place,
              struct error **err)
 {
   auto_json json_t *checks = registry_check (entry, place, 1);
-  json_t *check;
-  size_t i;
 
   if (checks == NULL)
     return error_set (err, E_NO_MEMORY, 0, "check %s", entry->id);
-  json_array_foreach (checks, i, check)
-    if (!json_is_true (json_object_get (check, "ok")))
-      return fail_check (check, err);
-  return 0;
+  return registry_check_error (checks, err);
 }
 
 int

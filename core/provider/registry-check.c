@@ -38,6 +38,35 @@ registry_check_passed (const json_t *checks)
   return json_array_size (checks) > 0;
 }
 
+static int
+fail_check (const json_t *check, struct error **err)
+{
+  const char *code = json_string_value (json_object_get (check, "code"));
+  const char *detail = json_string_value (json_object_get (check, "detail"));
+  const char *remedy = json_string_value (json_object_get (check, "remedy"));
+  uint64_t number = E_INTEGRITY;
+
+  if (code && code[0] == 'E')
+    text_parse_u64 (code + 1, 1, 9999, &number);
+  error_set (err, (int) number, 0, "%s", detail ? detail : "it is not whole");
+  if (remedy)
+    error_hint (err, "%s", remedy);
+  return -1;
+}
+
+int
+registry_check_error (const json_t *checks, struct error **err)
+{
+  json_t *check;
+  size_t i;
+
+  json_array_foreach (checks, i, check) {
+    if (!json_is_true (json_object_get (check, "ok")))
+      return fail_check (check, err);
+  }
+  return 0;
+}
+
 static void
 add_passed (json_t *checks, const char *check, const char *detail)
 {
@@ -183,9 +212,10 @@ static char *
 source_text (const struct registry_entry *entry)
 {
   const char *trust = registry_trust_name (entry->trust);
-  const struct receipt_source *source = &entry->receipt->source;
+  const struct receipt_source *source
+    = entry->receipt ? &entry->receipt->source : NULL;
 
-  if (source->location == NULL)
+  if (source == NULL || source->location == NULL)
     return strdup (trust);
   return text_printf ("%s: %s %s%s%s", trust, source->kind, source->location,
                       source->commit ? " at " : "",
@@ -270,8 +300,8 @@ check_installed (const struct registry_entry *entry, json_t *checks)
   if (entry->state == PROVIDER_QUARANTINED) {
     error_set (&error, E_PROVIDER_DISABLED, 0,
                "%s was put there by hand and is not checked yet", entry->dir);
-    error_hint (&error, "a receipt.json there that pins the manifest "
-                "says that it is meant: coffer-manifest(5)");
+    error_hint (&error, "coffer provider enable %s checks it and says that it"
+                " is meant", entry->id);
     add_failed (checks, "installed", error);
     return;
   }

@@ -641,8 +641,8 @@ check_state (const struct registry_entry *entry, struct error **err)
     error_set (err, E_PROVIDER_DISABLED, 0,
                "provider %s was put there by hand and is not checked yet",
                entry->id);
-    error_hint (err, "a receipt.json there that pins the manifest "
-                "says that it is meant: coffer-manifest(5)");
+    error_hint (err, "coffer provider enable %s checks it and says that it is"
+                " meant", entry->id);
     return -1;
   }
 }

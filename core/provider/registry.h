@@ -113,6 +113,8 @@ json_t *registry_check_new (const char *check, int ok, const char *detail,
 json_t *registry_check_failed (const char *check, const struct error *error);
 /* Whether it has shown that it keeps the contract: ok where nobody asks. */
 json_t *registry_check_conformance (const struct registry_entry *entry);
+/* The first of them that failed as an error. */
+int registry_check_error (const json_t *checks, struct error **err);
 int registry_check_passed (const json_t *checks);
 
 const char *registry_trust_name (enum registry_trust trust);

@@ -14,6 +14,7 @@ SCENARIOS += \
   %D%/default.sh \
   %D%/descriptors.sh \
   %D%/doctor.sh \
+  %D%/enable.sh \
   %D%/faults.sh \
   %D%/files.sh \
   %D%/host.sh \

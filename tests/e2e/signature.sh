@@ -143,4 +143,68 @@ verdict "a folder that others can write is refused" 1 'failed +trust .*trusted.d
 chmod 755 "$trusted"
 run coffer provider doctor parrot
 is "doctor is content" "$status" 0
+
+# What is installed is verified first, with a report that came along.
+rm "$trusted/forged.pub"
+mkdir "$T/source" && cp "$parrot/parrot.so" "$manifest" "$T/source" || exit 1
+python3 - "$T/source" <<'PY'
+import hashlib, json, os, sys
+def of (name):
+    return hashlib.sha256 (open (os.path.join (sys.argv[1], name), "rb").read ()).hexdigest ()
+d = json.loads (os.popen ("\"$COFFER_BUILD/coffer\" contract --json").read ())
+json.dump ({"report": 1, "verdict": "conformant", "kit": "0.1.0", "mode": "worker",
+            "partial": False, "time": "2026-11-30T12:00:00Z",
+            "provider": {"id": "parrot", "version": "1", "manifest_sha256": of ("parrot.yaml"),
+                         "module_sha256": of ("parrot.so")},
+            "contract": {"major": d["major"], "minor": d["minor"]}},
+           open (os.path.join (sys.argv[1], "conformance.json"), "w"))
+PY
+printf 'require_signature: true\n' >"$config/coffer.yaml"
+report=$T/source/conformance.json
+sign_at () { # KEY FILE
+  minisign -S -s "$T/$1.sec" -m "$2" -x "$2.minisig" >/dev/null || note "minisign failed"
+}
+install_it () { run coffer provider install --yes --force --json "$T/source"; }
+recorded () {
+  json "$out" '(d["receipt"]["trust"], d["receipt"].get ("signature", {}).get ("key_id"),
+    d["receipt"].get ("conformance", {}).get ("verdict"))'
+}
+install_it
+like "install: unsigned, where a signature is demanded" "$status $(cat "$out")" '^5 .*E8025'
+run coffer provider verify parrot
+is "install: and what was there is there" "$status" 0
+sign_at one "$T/source/parrot.yaml"
+install_it
+is "install: signed" "$status $(recorded)" "0 ('signed', '$id', None)"
+run coffer call parrot probe
+like "a report that nobody signed is none" "$status $(cat "$err")" '^1 .*E8008: .*no report'
+sign_at two "$report"
+install_it
+is "nor is one that a stranger signed" "$status $(recorded)" "0 ('signed', '$id', None)"
+cp "$T/two.pub" "$trusted/"
+minisign -G -W -f -p "$trusted/three.pub" -s "$T/three.sec" >/dev/null
+sign_at three "$report"
+rm "$trusted/two.pub"
+install_it
+is "nor one that another key than the manifest's signed" "$status $(recorded)" \
+  "0 ('signed', '$id', None)"
+sign_at one "$report"
+install_it
+is "one by the manifest's key is" "$status $(recorded)" "0 ('signed', '$id', 'conformant')"
+run coffer call parrot probe
+is "and a call is made" "$status" 0
+sed -i 's/conformant/conformant /' "$report"
+install_it
+like "a report that was changed is refused" "$status $(cat "$out")" '^5 .*E8025.*conformance.json'
+run coffer call parrot probe
+is "and what was installed is there still" "$status" 0
+sed -i 's/conformant /failed/' "$report" && sign_at one "$report"
+install_it
+run coffer call parrot probe
+like "one that says failed" "$status $(cat "$err")" '^1 .*E8008: .*failed'
+sed -i 's/"failed"/"conformant"/; s/"module_sha256": "...../"module_sha256": "00000/' "$report"
+sign_at one "$report"
+install_it
+run coffer call parrot probe
+like "one of other bytes" "$status $(cat "$err")" '^1 .*E8008: .*another module'
 finish

@@ -170,7 +170,7 @@ what_is_dropped_in_is_refused_by_name (void **state)
   assert_int_equal (registry_load_one (place, "dropped", &registry, NULL), 0);
   assert_int_equal (registry_find (registry, "dropped", &entry, &err), -1);
   assert_int_equal (err->number, E_PROVIDER_DISABLED);
-  assert_non_null (strstr (err->hint, "receipt.json"));
+  assert_non_null (strstr (err->hint, "provider enable dropped"));
 }
 
 static void
