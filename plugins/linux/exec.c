@@ -56,9 +56,7 @@ exec_ask_failed (struct coffer_call *call, const char *exec)
   if (errno == ESTALE)
     return coffer_fail (call, COFFER_CONFLICT,
                         "the sandbox is paused; resume it first");
-  if (errno == ECONNRESET)
-    return coffer_fail (call, COFFER_NOT_FOUND, "the sandbox has ended");
-  return coffer_fail_errno (call, errno, "asking the sandbox's init");
+  return sandbox_ask_failed (call, "asking the sandbox's init");
 }
 
 /* One request about one command. */

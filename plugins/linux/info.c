@@ -77,7 +77,7 @@ sandbox_emit_info (struct coffer_call *call, struct link *link, const char *id,
   struct init_state state;
 
   if (state_ask (link, call, &state) == -1)
-    return coffer_fail_errno (call, errno, "asking the sandbox's init");
+    return sandbox_ask_failed (call, "asking the sandbox's init");
   return state_emit (call, link, id, folder, &state);
 }
 
@@ -227,7 +227,7 @@ linux_sandbox_extend (struct coffer_call *call, void *data,
                         "ttl_ms is 1 to ten years of milliseconds");
   body.expires_ns = coffer_boottime_ns () + (int64_t) ttl_ms * 1000000;
   if (link_ask (&link, &request, &reply, call) == -1)
-    return coffer_fail_errno (call, errno, "setting the sandbox's end");
+    return sandbox_ask_failed (call, "setting the sandbox's end");
   folder = folder_look (self, sandbox);
   return sandbox_emit_info (call, &link, sandbox, folder);
 }

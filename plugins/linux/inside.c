@@ -105,7 +105,7 @@ visit_begin (void *self, struct coffer_call *call, const char *sandbox,
   if (code != COFFER_OK)
     return code;
   if (link_ask (&link, &request, &reply, call) == -1)
-    return coffer_fail_errno (call, errno, "the sandbox's root");
+    return sandbox_ask_failed (call, "the sandbox's root");
   visit->root = reply.fd;
   visit->path = visit->full;
   if (visit->root < 0)

@@ -208,6 +208,9 @@ int sandbox_told_link (struct linux_provider *self, const char *id,
 /* sandbox_link, with the failure already reported: a contract code. */
 int32_t sandbox_reach (struct linux_provider *self, struct coffer_call *call,
                        const char *id, struct link *link);
+/* The same for what its init did not answer, with errno: one that has ended
+ * meanwhile is NOT_FOUND. */
+int32_t sandbox_ask_failed (struct coffer_call *call, const char *what);
 /* Its folder, locked: made when it is not there (made set).  EBUSY: another
  * process is at it until the deadline. */
 int sandbox_folder (struct linux_provider *self, const char *id, int make,

@@ -33,9 +33,9 @@ rest_ask (struct linux_provider *self, struct coffer_call *call,
     return coffer_fail (call, COFFER_UNSUPPORTED,
                         "this sandbox was made by a coffer that could not "
                         "pause it");
-  return coffer_fail_errno (call, errno, type == INIT_PAUSE
-                                           ? "stopping all that runs in it"
-                                           : "asking the sandbox's init");
+  return sandbox_ask_failed (call, type == INIT_PAUSE
+                                     ? "stopping all that runs in it"
+                                     : "asking the sandbox's init");
 }
 
 /* By its control group: 1, 0 when it has none that can, or -1 with errno. */
@@ -248,7 +248,7 @@ linux_metrics (struct coffer_call *call, void *data, const char *sandbox,
     return code;
   if (link_ask (&link, &request, &reply, call) == -1
       || reply_body (&reply, &state, sizeof state) == -1)
-    return coffer_fail_errno (call, errno, "asking the sandbox's init");
+    return sandbox_ask_failed (call, "asking the sandbox's init");
   grouped = cgroup_use_of (self, sandbox, &use) == 0 && use.memory_bytes != 0;
   disk = (state.flags & STATE_DATA) != 0;
 

@@ -450,6 +450,15 @@ sandbox_reach (struct linux_provider *self, struct coffer_call *call,
   return coffer_fail_errno (call, errno, "reaching the sandbox's init");
 }
 
+/* One that has ended by itself, just now, is not there any more. */
+int32_t
+sandbox_ask_failed (struct coffer_call *call, const char *what)
+{
+  if (errno == ECONNRESET || errno == EPIPE)
+    return coffer_fail (call, COFFER_NOT_FOUND, "the sandbox has ended");
+  return coffer_fail_errno (call, errno, what);
+}
+
 /* ---- killing ------------------------------------------------------------ */
 
 /* When a process began, in the kernel's ticks since it was booted; 0: it is
