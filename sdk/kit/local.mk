@@ -8,6 +8,24 @@ noinst_LIBRARIES += %D%/libkit-cases.a %D%/libkit-runner.a
 %C%_libkit_cases_a_SOURCES = \
   %D%/kit.h \
   %D%/cases.c \
+  %D%/case.h \
+  %D%/case-bytes.c \
+  %D%/case-exec.c \
+  %D%/case-exec-life.c \
+  %D%/case-exec-more.c \
+  %D%/case-exec-streams.c \
+  %D%/case-files.c \
+  %D%/case-files-names.c \
+  %D%/case-files-tree.c \
+  %D%/case-isolation.c \
+  %D%/case-lib.c \
+  %D%/case-limits.c \
+  %D%/case-metrics.c \
+  %D%/case-pause.c \
+  %D%/case-ports.c \
+  %D%/case-secrets.c \
+  %D%/case-snapshots.c \
+  %D%/case-ttl.c \
   %D%/case-codes.c \
   %D%/case-life.c \
   %D%/case-load.c \

@@ -20,8 +20,6 @@ SCENARIOS += \
   %D%/host.sh \
   %D%/in-flight.sh \
   %D%/install.sh \
-  %D%/install-hostile.sh \
-  %D%/install-kill.sh \
   %D%/json.sh \
   %D%/kit.sh \
   %D%/kit-host.sh \
