@@ -36,7 +36,7 @@ check "plugins and sdk include nothing of the host" silent strangers
 # A case of the kit sees what an author sees, and nothing of the runner's.
 beyond_kit_h () {
   grep -E '^sdk/kit/[^/]*\.[ch]$' "$tmp/files" \
-    | xargs grep -nE '^[ ]*#[ ]*include[ ]*"' | grep -v '"kit\.h"$'
+    | xargs grep -nE '^[ ]*#[ ]*include[ ]*"' | grep -v -E '"(kit|case)\.h"$'
 }
 check "cases of the kit include only <coffer/…>, libc and kit.h" \
   silent beyond_kit_h
