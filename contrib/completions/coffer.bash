@@ -99,7 +99,7 @@ _coffer ()
     'provider enable') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'provider disable') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'provider default') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
-    'provider doctor') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'provider doctor') COMPREPLY=($(compgen -W "--probe $common" -- "$cur")) ;;
     'provider verify') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'provider install') COMPREPLY=($(compgen -W "--force --sha256 --ref --subdir $common" -- "$cur")) ;;
     'provider upgrade') COMPREPLY=($(compgen -W "--sha256 --ref --subdir $common" -- "$cur")) ;;

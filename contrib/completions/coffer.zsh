@@ -169,6 +169,7 @@ _coffer () {
     'provider default') own=(
       '*:argument:_files') ;;
     'provider doctor') own=(
+      '--probe[make one call that needs its credentials]'
       '*:argument:_files') ;;
     'provider verify') own=(
       '*:argument:_files') ;;

@@ -75,6 +75,20 @@ add_probe (json_t *checks, const json_t *facts)
                                              "see the facts below"));
 }
 
+/* A call that a service answers only to whom it knows; nothing is made by it. */
+static void
+call_once (struct provider *provider, json_t *checks)
+{
+  auto_error struct error *error = NULL;
+
+  if (INVOKE (provider, NULL, &error, sandbox_list, .opts = NULL) < 0)
+    json_array_append_new (checks, registry_check_failed ("call", error));
+  else
+    json_array_append_new (
+      checks, registry_check_new ("call", 1, "sandbox_list was answered",
+                                  NULL));
+}
+
 static void
 start (struct cli *cli, const struct registry_entry *entry, json_t *checks,
        json_t **facts)
@@ -97,6 +111,8 @@ start (struct cli *cli, const struct registry_entry *entry, json_t *checks,
     json_array_append_new (checks, registry_check_failed ("probe", error));
   else
     add_probe (checks, *facts);
+  if (cli_flag (cli, "probe"))
+    call_once (provider, checks);
 }
 
 /* What helps is under the table, since a terminal cuts a table's end. */

@@ -211,6 +211,11 @@ verify_run (struct cli *cli, struct error **err)
 
 /* -- rows ------------------------------------------------------------------ */
 
+static const struct cli_option doctor_options[] = {
+  { "probe", 0, NULL, 0, "make one call that needs its credentials" },
+  { NULL }
+};
+
 const struct cli_command provider_commands[] = {
   { "provider list", "", "list the providers with their state and trust", NULL,
     0, 0, -1, 0, list_run },
@@ -226,7 +231,7 @@ const struct cli_command provider_commands[] = {
     NULL, 0, 1, -1, 0, provider_default_run },
   { "provider doctor", "[ID]",
     "check a provider on this machine and say what is missing",
-    NULL, 0, 1, -1, 0, provider_doctor_run },
+    doctor_options, 0, 1, -1, 0, provider_doctor_run },
   { "provider verify", "[ID]",
     "compare modules and files with their sealed hashes", NULL, 0, 1, -1,
     0, verify_run },

@@ -15,6 +15,7 @@ SCENARIOS += \
   %D%/descriptors.sh \
   %D%/doctor.sh \
   %D%/enable.sh \
+  %D%/enable-kit.sh \
   %D%/faults.sh \
   %D%/files.sh \
   %D%/host.sh \

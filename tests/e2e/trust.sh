@@ -95,6 +95,29 @@ rm "$COFFER_HOME/config/coffer.yaml"
 run coffer provider doctor host
 like "what is shipped with coffer needs none" "$status $(cat "$out")" \
   'ok +conformance +shipped with coffer'
+# One call, with the credentials that are configured.
+without_conformance
+PARROT_TOKEN=right-hunter2-hunter2; export PARROT_TOKEN
+run coffer provider doctor parrot --probe --json
+is "doctor --probe: an answer" \
+  "$status $(json "$out" '[(x["ok"], x["detail"]) for x in d["checks"] if x["check"] == "call"]')" \
+  "0 [(True, 'sandbox_list was answered')]"
+PARROT_TOKEN=wrong-hunter2-hunter2
+run coffer provider doctor parrot
+is "wrong credentials: doctor makes no call" "$status $(grep -c ' call ' "$out")" "0 0"
+run coffer provider doctor parrot --probe
+like "doctor --probe: wrong credentials fail" "$status $(grep ' call ' "$out")" '^1 +failed +call '
+like "with what helps" "$(cat "$out")" 'next: check the provider.s key'
+unlike "and are not shown" "$(cat "$out" "$err")" hunter2
+run coffer provider doctor parrot --probe --json
+is "by their code" \
+  "$status $(json "$out" '[x["code"] for x in d["checks"] if not x["ok"]]')" "1 ['E1001']"
+unlike "nor there" "$(cat "$out" "$err")" hunter2
+unset PARROT_TOKEN
+run coffer provider doctor host --probe
+is "doctor --probe: of a provider without credentials" "$status" 0
+run coffer provider doctor linux --probe
+like "of linux, as far as it can be used here" "$(cat "$out")" 'sandbox_list was answered|failed'
 printf 'require_signature: true\n' >"$COFFER_HOME/config/coffer.yaml"
 receive 'pass'
 run coffer call parrot probe

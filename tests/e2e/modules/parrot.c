@@ -9,16 +9,20 @@
 
 #include <coffer/provider.h>
 
-static int parrot;
+/* Its token: what begins with "wrong" is refused at the first call. */
+static char parrot[256];
 
 static int32_t
 parrot_open (struct coffer_call *call, void *self, const char *const *config,
              const struct coffer_open_opts *opts)
 {
   (void) self;
-  (void) config;
   (void) opts;
-  return coffer_opened (call, &parrot);
+  parrot[0] = '\0';
+  for (; config && *config; config++)
+    if (strncmp (*config, "token=", 6) == 0)
+      snprintf (parrot, sizeof parrot, "%s", *config + 6);
+  return coffer_opened (call, parrot);
 }
 
 static int32_t
@@ -80,10 +84,14 @@ static int32_t
 parrot_sandbox_list (struct coffer_call *call, void *self,
                      const struct coffer_sandbox_list_opts *opts)
 {
-  (void) call;
-  (void) self;
+  const char *token = self;
+  char text[300];
+
   (void) opts;
-  return COFFER_OK;
+  if (strncmp (token, "wrong", 5) != 0)
+    return COFFER_OK;
+  snprintf (text, sizeof text, "nobody knows %s", token);
+  return coffer_fail (call, COFFER_UNAUTHENTICATED, text);
 }
 
 static int32_t
