@@ -57,7 +57,14 @@ CLEANFILES += %D%/coffer.pc
 # The smallest module, which is also the example of coffer-provider(3); and
 # the reference of operations: printed by the program, kept in the tree so
 # that it can be read there.  tests/build/reference.sh compares the two.
-dist_doc_DATA = %D%/doc/demo.c %D%/doc/operations.md
+dist_doc_DATA = \
+  %D%/doc/catalogue.md \
+  %D%/doc/debugging.md \
+  %D%/doc/demo.c \
+  %D%/doc/growth.md \
+  %D%/doc/operations.md \
+  %D%/doc/rules.md \
+  %D%/doc/tutorial.md
 .PHONY: update-operations
 update-operations: coffer$(EXEEXT)
 	./coffer contract --markdown > $(srcdir)/sdk/doc/operations.md

@@ -5,31 +5,17 @@
 # in the order of the file; `run: contrib/check` is that script.  A block below
 # `file: NAME` is written to that file first.
 . "$COFFER_SOURCE/tests/build/tap.sh"
+. "$COFFER_SOURCE/tests/docs/blocks.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
 readme=$COFFER_SOURCE/README.md
 plan 6
 
-# blocks KIND: the blocks of a kind, one after the other.
-blocks () {
-  awk -v kind="$1" '
-    /^<!-- .* -->$/ { mark = $0 }
-    /^```$/ && inside { inside = 0; mark = ""; next }
-    inside && take { print }
-    /^```/ && !inside {
-      inside = 1; take = mark == "<!-- " kind " -->"
-    }' "$readme"
-}
-
-unmarked () {
-  awk '/^<!-- (run: here|run: contrib\/check|file: .*) -->$/ { mark = NR }
-    /^```./ && mark != NR - 1 { print FILENAME ":" NR ": nobody runs this" }
-  ' "$readme"
-}
-check "every block says who runs it" silent unmarked
+check "every block says who runs it" silent unmarked "$readme" \
+  'run: here|run: contrib/check|file: .*'
 
 # What contrib/check runs stands in it word by word, but for make's options.
 covered () {
-  blocks "run: contrib/check" | while read -r line; do
+  blocks "$readme" "run: contrib/check" | while read -r line; do
     case $line in
       'cd build'|'sh contrib/check') ;;
       'make'*) grep -q "make.*${line#make}" "$COFFER_SOURCE/contrib/check" \
@@ -72,11 +58,11 @@ mkdir "$tmp/here" "$tmp/home"
 ln -s "$COFFER_BUILD" "$tmp/here/build"
 grep -oE '^<!-- file: .* -->$' "$readme" | awk '{ print $3 }' \
   | while read -r name; do
-    blocks "file: $name" | sed "s/x86_64/$(uname -m)/" > "$tmp/here/$name"
+    blocks "$readme" "file: $name" | sed "s/x86_64/$(uname -m)/" > "$tmp/here/$name"
   done
 COFFER_HOME=$tmp/home
 export COFFER_HOME
 cd "$tmp/here" || exit 1
-blocks "run: here" > "$tmp/commands"
+blocks "$readme" "run: here" > "$tmp/commands"
 check "the commands run" timeout 120 sh -euxc '. "$1"' - "$tmp/commands"
 finish
