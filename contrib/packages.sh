@@ -7,7 +7,7 @@ build_packages='gcc make autoconf automake pkg-config libc6-dev linux-libc-dev
   libarchive-dev libcurl4-openssl-dev libssl-dev
   python3'
 test_packages='git g++ clang libclang-rt-dev llvm binutils libcmocka-dev bubblewrap procps
-  strace util-linux mandoc curl iproute2 busybox-static
+  strace util-linux mandoc curl iproute2 openssl busybox-static
   abigail-tools gdb minisign python3-jsonschema'
 
 # For guests of other kernels; the QEMU one boots Debian's linux-image-cloud-amd64,

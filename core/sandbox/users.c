@@ -6,27 +6,25 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "sandbox/host.h"
+#include "sandbox/sandbox.h"
 
 int
 sandbox_of_provider (struct host *host, const char *provider, json_t **out,
                      struct error **err)
 {
-  auto_record_list struct record_list list = { 0 };
-  auto_json json_t *fresh = NULL, *ids = json_array ();
+  auto_json json_t *rows = NULL, *ids = json_array ();
+  json_t *row;
   size_t i;
 
-  if (!host_records (host))
-    return error_set (err, E_RECORDS, 0, "which sandboxes %s has is not known"
-                      " without records", provider);
-  /* A list drops the rows of what is gone. */
-  if (sandbox_list (host, &fresh, err) < 0
-      || records_list (host_records (host), RECORDS_ALL, &list, err) < 0)
+  /* Those for one command are in it too; what is gone is dropped by it. */
+  if (sandbox_list (host, &rows, err) < 0)
     return -1;
-  for (i = 0; i < list.count; i++)
-    if (list.items[i]->state != SANDBOX_GONE && list.items[i]->provider
-        && strcmp (list.items[i]->provider, provider) == 0)
-      json_array_append_new (ids, json_string (list.items[i]->id));
+  json_array_foreach (rows, i, row) {
+    const char *of = json_string_value (json_object_get (row, "provider"));
+
+    if (of && strcmp (of, provider) == 0)
+      json_array_append (ids, json_object_get (row, "id"));
+  }
   *out = steal (ids);
   return 0;
 }

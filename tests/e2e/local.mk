@@ -3,7 +3,7 @@ check_PROGRAMS += %D%/reaper
 %C%_reaper_SOURCES = %D%/reaper.c
 %C%_reaper_CFLAGS = $(HOST_CC_FLAGS)
 %C%_reaper_LDFLAGS = $(HOST_LINK_FLAGS)
-EXTRA_DIST += %D%/kit-lib.sh %D%/lib.sh %D%/deny.py %D%/internet.py %D%/type.py
+EXTRA_DIST += %D%/kit-lib.sh %D%/lib.sh %D%/deny.py %D%/https.py %D%/internet.py %D%/type.py
 EXTRA_DIST += %D%/stranger/notes.c
 SCENARIOS += \
   %D%/bad-input.sh \
@@ -21,6 +21,10 @@ SCENARIOS += \
   %D%/host.sh \
   %D%/in-flight.sh \
   %D%/install.sh \
+  %D%/install-git.sh \
+  %D%/install-hostile.sh \
+  %D%/install-kill.sh \
+  %D%/install-url.sh \
   %D%/json.sh \
   %D%/kit.sh \
   %D%/kit-host.sh \
