@@ -17,7 +17,8 @@ keeper_parts = \
   %D%/reference/keeper.c %D%/reference/minder.c %D%/reference/packets.c \
   %D%/reference/spool.c %D%/reference/start.c %D%/reference/tree.c
 
-check_PROGRAMS += %D%/reference.so %D%/reference-keeper %D%/coffer
+check_PROGRAMS += %D%/reference.so %D%/reference-keeper %D%/coffer \
+  %D%/kit/coffer-kit
 %C%_reference_so_SOURCES = $(reference_parts)
 %C%_reference_so_CPPFLAGS = $(MODULE_CPP_FLAGS)
 %C%_reference_so_CFLAGS = $(MODULE_CC_FLAGS)
@@ -39,6 +40,11 @@ check_LIBRARIES += %D%/libplace-mutants.a
 %C%_coffer_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_coffer_SOURCES = core/cli/main.c
 %C%_coffer_LDADD = $(cli_archives) %D%/libplace-mutants.a $(cli_libs)
+%C%_kit_coffer_kit_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+%C%_kit_coffer_kit_CFLAGS = $(HOST_CC_FLAGS)
+%C%_kit_coffer_kit_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_kit_coffer_kit_SOURCES = sdk/kit/runner/main.c
+%C%_kit_coffer_kit_LDADD = $(kit_archives) %D%/libplace-mutants.a $(kit_libs)
 
 MUTANT_MANIFESTS = %D%/reference.yaml
 EXTRA_DIST += $(MUTANT_MANIFESTS)
@@ -46,12 +52,12 @@ mutants_programs = %D%/reference.so %D%/reference-keeper
 mutants_providers = $(mutants_stage)/providers-$(CONTRACT_MAJOR)
 
 $(mutants_stage)/stamp: stage/stamp $(mutants_programs) $(MUTANT_MANIFESTS) \
-    %D%/coffer$(EXEEXT)
+    %D%/coffer$(EXEEXT) %D%/kit/coffer-kit$(EXEEXT)
 	$(AM_V_GEN)rm -f $@ && \
 	$(MKDIR_P) $(mutants_providers) $(mutants_stage)/libexec && \
 	chmod go-w $(mutants_stage) $(mutants_providers) \
 	  $(mutants_stage)/libexec && \
-	for f in stage/libexec/*; do \
+	for f in stage/libexec/* %D%/kit/coffer-kit$(EXEEXT); do \
 	  $(INSTALL_PROGRAM) $$f $(mutants_stage)/libexec/.new && \
 	  mv -f $(mutants_stage)/libexec/.new \
 	    $(mutants_stage)/libexec/$${f##*/} || exit 1; done && \
