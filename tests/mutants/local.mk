@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # The reference provider, which the conformance kit must find nothing wrong
-# with.  It runs commands as the caller does, which only what is shipped with
+# with, and the mutants, each of which it must find out.  It runs commands as the caller does, which only what is shipped with
 # coffer may; so there is a `coffer` here that ships it: the build tree's, but
 # for the folder that it looks in.
 mutants_stage = %D%/stage
 reference_parts = \
-  %D%/reference/fault.h %D%/reference/protocol.h %D%/reference/reference.h \
+  %D%/reference/protocol.h %D%/reference/reference.h \
   %D%/reference/archive.h %D%/reference/files.h \
   %D%/reference/archive.c %D%/reference/archive-merge.c \
   %D%/reference/archive-read.c %D%/reference/client.c %D%/reference/copy.c \
@@ -13,7 +13,7 @@ reference_parts = \
   %D%/reference/reference.c %D%/reference/sandbox.c \
   %D%/reference/snapshot.c %D%/reference/spawn.c %D%/reference/watch.c
 keeper_parts = \
-  %D%/reference/fault.h %D%/reference/protocol.h %D%/reference/keeper.h \
+  %D%/reference/protocol.h %D%/reference/keeper.h \
   %D%/reference/keeper.c %D%/reference/minder.c %D%/reference/packets.c \
   %D%/reference/spool.c %D%/reference/start.c %D%/reference/tree.c
 
@@ -29,6 +29,18 @@ check_PROGRAMS += %D%/reference.so %D%/reference-keeper %D%/coffer \
 %C%_reference_keeper_CFLAGS = $(HOST_CC_FLAGS)
 %C%_reference_keeper_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_reference_keeper_LDADD = sdk/lib/libcoffer-provider.a
+
+# All mutants are one module; mutants.tsv is their list.
+check_PROGRAMS += %D%/mutant.so
+%C%_mutant_so_SOURCES = $(reference_parts) \
+  %D%/broken/mutant.h \
+  %D%/broken/commands.c %D%/broken/data.c %D%/broken/life.c \
+  %D%/broken/pump.c %D%/broken/reach.c %D%/broken/table.c \
+  %D%/broken/wrap.c
+%C%_mutant_so_CPPFLAGS = $(MODULE_CPP_FLAGS) -DMUTANTS
+%C%_mutant_so_CFLAGS = $(MODULE_CC_FLAGS)
+%C%_mutant_so_LDFLAGS = $(MODULE_LINK_FLAGS)
+%C%_mutant_so_LDADD = sdk/lib/libcoffer-provider.a
 
 # After the others' flags, so that this stage is the one that counts.
 check_LIBRARIES += %D%/libplace-mutants.a
@@ -46,15 +58,18 @@ check_LIBRARIES += %D%/libplace-mutants.a
 %C%_kit_coffer_kit_SOURCES = sdk/kit/runner/main.c
 %C%_kit_coffer_kit_LDADD = $(kit_archives) %D%/libplace-mutants.a $(kit_libs)
 
-MUTANT_MANIFESTS = %D%/reference.yaml
-EXTRA_DIST += $(MUTANT_MANIFESTS)
-mutants_programs = %D%/reference.so %D%/reference-keeper
+EXTRA_DIST += %D%/reference.yaml %D%/mutants.tsv %D%/make-manifests
+mutants_programs = %D%/reference.so %D%/mutant.so %D%/reference-keeper
+mutants_made = $(mutants_stage)/made
 mutants_providers = $(mutants_stage)/providers-$(CONTRACT_MAJOR)
 
-$(mutants_stage)/stamp: stage/stamp $(mutants_programs) $(MUTANT_MANIFESTS) \
+$(mutants_stage)/stamp: stage/stamp $(mutants_programs) %D%/reference.yaml \
+    %D%/mutants.tsv %D%/make-manifests \
     %D%/coffer$(EXEEXT) %D%/kit/coffer-kit$(EXEEXT)
 	$(AM_V_GEN)rm -f $@ && \
-	$(MKDIR_P) $(mutants_providers) $(mutants_stage)/libexec && \
+	rm -rf $(mutants_providers) $(mutants_made) && \
+	$(MKDIR_P) $(mutants_providers) $(mutants_made) \
+	  $(mutants_stage)/libexec && \
 	chmod go-w $(mutants_stage) $(mutants_providers) \
 	  $(mutants_stage)/libexec && \
 	for f in stage/libexec/* %D%/kit/coffer-kit$(EXEEXT); do \
@@ -65,7 +80,9 @@ $(mutants_stage)/stamp: stage/stamp $(mutants_programs) $(MUTANT_MANIFESTS) \
 	  $(INSTALL_PROGRAM) $$f $(mutants_providers)/.new && \
 	  mv -f $(mutants_providers)/.new $(mutants_providers)/$${f##*/} \
 	    || exit 1; done && \
-	$(seal_into) $(mutants_providers) $(MUTANT_MANIFESTS) && \
+	made=`sh $(srcdir)/%D%/make-manifests $(srcdir)/%D%/reference.yaml \
+	  $(srcdir)/%D%/mutants.tsv $(mutants_made)` && \
+	$(seal_into) $(mutants_providers) %D%/reference.yaml $$made && \
 	touch $@
 check_DATA += $(mutants_stage)/stamp
 clean-local: clean-mutants

@@ -87,7 +87,7 @@ set_end (uint64_t ttl_ms)
 static int
 read_plan (void)
 {
-  const char *at, *end, *wrong, *s;
+  const char *at, *end, *s;
   struct plan plan;
   char *bytes;
   size_t size;
@@ -100,10 +100,8 @@ read_plan (void)
   end = bytes + size;
   keeper.name = next_string (&at, end);
   keeper.workdir = next_string (&at, end);
-  wrong = next_string (&at, end);
-  if (!wrong)
+  if (!keeper.workdir)
     return -1;
-  fault_set (wrong);
   if (!*keeper.workdir)
     keeper.workdir = NULL;
   for (uint32_t i = 0; i < plan.n_env && (s = next_string (&at, end)); i++)

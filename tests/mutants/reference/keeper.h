@@ -17,7 +17,6 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "fault.h"
 #include "protocol.h"
 
 /* ---- packets.c: what comes from a client --------------------------------- */

@@ -47,7 +47,7 @@ enum plan_flag {
 };
 
 /* Followed by strings: the folder's name, the working folder ("" for the
- * workspace), what a build of mutants has wrong, and n_env of environment. */
+ * workspace), and n_env of environment. */
 struct plan {
   uint32_t flags;
   uint32_t n_env;

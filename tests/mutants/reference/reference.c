@@ -78,7 +78,6 @@ reference_open (struct coffer_call *call, void *data,
   (void) data;
   if (code != COFFER_OK)
     return code;
-  fault_set (config_value (config, "fault"));
   if (!COFFER_HAS (opts, state_dir) || opts->runtime_dir < 0)
     return coffer_fail (call, COFFER_UNAVAILABLE, "there is no runtime folder");
   self = calloc (1, sizeof *self);
@@ -118,6 +117,8 @@ reference_probe (struct coffer_call *call, void *data,
   return code == COFFER_OK ? coffer_emit_fact (call, &state) : code;
 }
 
+/* The mutants have a table of their own. */
+#ifndef MUTANTS
 static const struct coffer_operations operations = {
   .size = sizeof operations,
   .open = reference_open,
@@ -155,8 +156,5 @@ static const struct coffer_operations operations = {
   .snapshot_delete = reference_snapshot_delete,
 };
 
-#ifdef MUTANTS
-COFFER_PROVIDER (mutant, COFFER_THREADS_PARALLEL, 0, operations)
-#else
 COFFER_PROVIDER (reference, COFFER_THREADS_PARALLEL, 0, operations)
 #endif

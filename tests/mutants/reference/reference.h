@@ -10,7 +10,6 @@
 
 #include <coffer/provider.h>
 
-#include "fault.h"
 #include "protocol.h"
 
 struct reference {

@@ -52,7 +52,6 @@ make_plan (const char *sandbox, const struct coffer_sandbox_spec *spec)
   coffer_buffer_add (&bytes, &plan, sizeof plan);
   add_string (&bytes, sandbox);
   add_string (&bytes, spec->workdir ? spec->workdir : "");
-  add_string (&bytes, fault_name ());
   for (uint32_t i = 0; i < plan.n_env; i++)
     add_string (&bytes, spec->env[i]);
   if (bytes.failed || bytes.size > BLOCK_MAX) {
