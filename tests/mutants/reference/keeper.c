@@ -250,6 +250,23 @@ take_streams (const struct packet *packet, struct command *command)
   return next == packet->n_fds ? 0 : EPROTO;
 }
 
+/* Before its minder opens them: who attaches at once finds them. */
+static int
+make_kept (int folder)
+{
+  static const char *const names[] = {"out", "err"};
+  int fd;
+
+  for (size_t i = 0; i < 2; i++) {
+    fd = openat (folder, names[i], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                 0600);
+    if (fd < 0)
+      return -1;
+    close (fd);
+  }
+  return 0;
+}
+
 /* The command's folder, with its minder's socket and the file `begun`. */
 static int
 make_exec_folder (uint32_t number, const struct begun *begun,
@@ -268,7 +285,8 @@ make_exec_folder (uint32_t number, const struct begun *begun,
   task->listener = coffer_socket_bind (task->folder, MINDER_SOCKET);
   file = openat (task->folder, BEGUN, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                  0600);
-  if (task->listener < 0 || listen (task->listener, 64) < 0 || file < 0)
+  if (task->listener < 0 || listen (task->listener, 64) < 0 || file < 0
+      || (task->background && make_kept (task->folder) < 0))
     return -1;
   return coffer_write_all (file, begun, sizeof *begun) < 0 ? -1 : 0;
 }

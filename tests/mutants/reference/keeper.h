@@ -113,7 +113,7 @@ struct spool {
   uint64_t kept, cap, dropped;
 };
 
-/* A file in the command's folder, and a pipe whose writing end is *writer. */
+/* A file of the command's folder, and a pipe whose writing end is *writer. */
 int spool_open (struct spool *spool, int folder, const char *name,
                 uint64_t cap, int *writer);
 /* Moves what is there, without waiting: 1 when there was something. */

@@ -20,8 +20,7 @@ spool_open (struct spool *spool, int folder, const char *name, uint64_t cap,
   int ends[2];
 
   spool->cap = cap;
-  spool->file = openat (folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                        0600);
+  spool->file = openat (folder, name, O_WRONLY | O_CLOEXEC);
   if (spool->file < 0 || pipe2 (ends, O_CLOEXEC) < 0)
     return -1;
   spool->pipe = ends[0];
