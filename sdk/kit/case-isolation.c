@@ -265,6 +265,8 @@ allow_nothing (struct kit *kit)
 
 /* ---- the root and the user ------------------------------------------------ */
 
+/* A claim may be a lie, and then this is the machine's own root: so new names
+ * are tried and taken away again, and of what is there nothing is changed. */
 static void
 root_readonly (struct kit *kit)
 {
@@ -272,23 +274,17 @@ root_readonly (struct kit *kit)
   const char *const sandbox = kit_sandbox (kit);
   const char *text
     = case_sh (kit, sandbox,
-               "for d in / /usr /usr/bin /usr/lib /bin /sbin /lib /etc /var "
-               "/opt /root /home /boot; do [ -d $d ] || continue; "
-               "( : > $d/%s ) 2>/dev/null && echo $d; "
-               "mkdir $d/%s 2>/dev/null && echo $d; done; "
+               "n=%s; for d in / /usr /usr/bin /usr/lib /bin /sbin /lib /etc "
+               "/var /opt /root /home /boot; do [ -d $d ] || continue; "
+               "( : > $d/$n ) 2>/dev/null && echo $d && rm -f $d/$n; "
+               "mkdir $d/$n 2>/dev/null && echo $d && rmdir $d/$n; done; "
                "for f in /bin/sh /etc/passwd /usr/bin/env; do "
-               "rm -f $f 2>/dev/null && echo $f; "
-               "chmod 777 $f 2>/dev/null && echo $f; "
-               "( echo x >> $f ) 2>/dev/null && echo $f; done; true",
-               name, name);
+               "( : >> $f ) 2>/dev/null && echo $f; done; true",
+               name);
 
   KIT_CHECK (kit, text[0] == '\0',
              "a command changed the root of its sandbox at \"%s\"",
              case_shown (kit, text, strlen (text)));
-  if (kit_sees_processes (kit))
-    KIT_CHECK (kit, access (kit_text (kit, "/usr/%s", name), F_OK) == -1
-                      && access (kit_text (kit, "/etc/%s", name), F_OK) == -1,
-               "a command made a file in /usr or /etc of this machine");
 }
 
 /* The number of a process whose arguments have the mark; 0: none. */

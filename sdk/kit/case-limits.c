@@ -207,9 +207,10 @@ template_root (struct kit *kit)
   const char *const word = kit_random_word (kit, 20);
   struct coffer_sandbox_spec spec = kit_spec (kit);
   struct kit_reply reply = KIT_REPLY_INIT;
+  const char *const made_inside = kit_text (kit, "/bin/new-%s", word);
   const char *const argv[]
-    = { "/bin/sh", "-c", "echo /bin/mark*; : > /bin/new && echo wrote",
-        NULL };
+    = { "/bin/sh", "-c", "echo /bin/mark*; : > \"$1\" && echo wrote", "sh",
+        made_inside, NULL };
   struct kit_exec exec = { .argv = argv };
   const char *sandbox = kit_new_id (kit), *wanted;
   int32_t code, made;
@@ -231,7 +232,8 @@ template_root (struct kit *kit)
     kit_exec (kit, sandbox, &exec);
     kit_sandbox_kill (kit_first (kit), &reply, sandbox, NULL);
   }
-  fd = access (kit_text (kit, "%s/bin/new", folder), F_OK);
+  fd = access (kit_text (kit, "%s%s", folder, made_inside), F_OK);
+  unlink (made_inside);         /* where the claim is a lie, it is here */
   made |= system (kit_text (kit, "rm -rf %s", folder));
   KIT_CHECK (kit, made == 0, "a root of /bin/sh could not be made here");
   KIT_CHECK (kit, code == COFFER_OK, "sandbox_create of a template: %s",
