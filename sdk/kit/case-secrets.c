@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that are nobody else's business: of the environment, and of the
- * provider's own configuration. */
+/* Values of the environment are nobody else's business. */
 
 #include <ctype.h>
 #include <dirent.h>
@@ -213,51 +212,6 @@ env_arguments (struct kit *kit)
   kit_reply_reset (&reply);
 }
 
-/* ---- the provider's own --------------------------------------------------- */
-
-static const struct kit_config_key *
-secret_key (struct kit *kit)
-{
-  const struct kit_config_key *key;
-
-  for (size_t i = 0; (key = kit_config_key (kit, i)) != NULL; i++)
-    if (strcmp (key->type, "secret") == 0)
-      return key;
-  return NULL;
-}
-
-static void
-credentials (struct kit *kit)
-{
-  const struct kit_config_key *const key = secret_key (kit);
-  struct coffer_sandbox_spec spec = kit_spec (kit);
-  struct kit_reply reply = KIT_REPLY_INIT;
-  struct kit_instance *instance = NULL;
-  const char *config[2] = { NULL, NULL };
-  char *wrong;
-  int32_t code;
-
-  if (key == NULL) {
-    kit_note (kit, "its configuration has no secret");
-    return;
-  }
-  wrong = kit_random_word (kit, 40);
-  config[0] = kit_text (kit, "%s=%s", key->key, wrong);
-  code = kit_open_with (kit, config, 1, &instance, &reply);
-  KIT_CHECK (kit, !case_reply_has (&reply, wrong),
-             "open with a wrong %s showed it", key->key);
-  if (code == COFFER_OK)
-    code = kit_sandbox_create (instance, &reply, kit_new_id (kit), &spec,
-                               NULL);
-  KIT_CHECK (kit, !case_reply_has (&reply, wrong),
-             "sandbox_create with a wrong %s showed it", key->key);
-  KIT_CHECK (kit, code == COFFER_UNAUTHENTICATED && reply.error_number == 1001,
-             "with a wrong %s neither open nor sandbox_create was "
-             "UNAUTHENTICATED (E1001): %s, E%d",
-             key->key, kit_shown (kit, &reply), reply.error_number);
-  kit_reply_reset (&reply);
-}
-
 const struct kit_case kit_secret_cases[] = {
   { "secrets.env-quiet", "exec",
     "Values of the environment are in no message, log or record.", env_quiet },
@@ -268,8 +222,5 @@ const struct kit_case kit_secret_cases[] = {
     "Values of the environment are in the arguments of no process of this "
     "machine.",
     env_arguments },
-  { "secrets.credentials", "",
-    "Wrong credentials are UNAUTHENTICATED (E1001), and are never shown.",
-    credentials },
   { NULL }
 };
