@@ -36,7 +36,9 @@ def table():
 def kit(provider, only, seed, seconds):
     """The report of one run, in a COFFER_HOME of its own; None: there is none."""
     home = tempfile.mkdtemp(prefix="coffer-mutant.")
-    argv = [COFFER, "kit", provider, "--json", "--seed", str(seed)]
+    # Runs at the same time want other ports: those are the machine's.
+    own = random.Random("%d %s" % (seed, provider)).randrange(1000000000)
+    argv = [COFFER, "kit", provider, "--json", "--seed", str(own)]
     for case in only:
         argv += ["--only", case]
     env = {k: v for k, v in os.environ.items()
@@ -76,11 +78,11 @@ def try_mutant(row, cases, options):
     only = [] if options.full else \
         [case] + chance.sample(others, min(options.others, len(others)))
     report, why = kit("m-" + name, only, options.seed, options.seconds)
-    result = {"mutant": name, "wrong": what, "case": case, "killed": False,
+    result = {"mutant": name, "seed": 0, "wrong": what, "case": case, "killed": False,
               "alone": False, "failed": {}, "cases": 0, "why": why}
     if report:
         found = failed(report)
-        result.update(killed=case in found, alone=set(found) == {case},
+        result.update(seed=report["seed"], killed=case in found, alone=set(found) == {case},
                       failed=found, cases=ran(report))
         if case not in {c["id"] for c in report["cases"]}:
             result["why"] = "there is no such case"

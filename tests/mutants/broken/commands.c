@@ -5,10 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <coffer/buffer.h>
@@ -77,8 +79,15 @@ spoil_argv (struct start *start, const char *const *argv,
             const char *const *env)
 {
   if (fault ("env-in-argv") && env && env[0]) {
-    coffer_strings_add (&start->argv, "env");
-    for (size_t i = 0; env[i]; i++)
+    size_t n = 0;
+
+    while (env[n])
+      n++;
+    coffer_strings_add (&start->argv, "sh");
+    coffer_strings_add (&start->argv, "-c");
+    coffer_strings_printf (&start->argv, "shift %zu; \"$@\"", n);
+    coffer_strings_add (&start->argv, "sh");
+    for (size_t i = 0; i < n; i++)
       coffer_strings_add (&start->argv, env[i]);
   }
   for (size_t i = 0; argv && argv[i]; i++)
@@ -265,6 +274,12 @@ started_emit (struct wrapped *wrapped, uint32_t record, const void *data)
     memory->inputs |= exec_bit (info->exec);
   memory_done ();
   wrapped->exec = strdup (info->exec);
+  if (fault ("env-in-argv")) {
+    struct coffer_exec_info own = *info;
+
+    own.argv = NULL;
+    return pass_on (wrapped, record, &own);
+  }
   return pass_on (wrapped, record, data);
 }
 
@@ -459,14 +474,23 @@ has_input (const char *sandbox, const char *exec)
   return has;
 }
 
+/* Not the shortest of deadlines. */
+static int
+has_time (const struct wrapped *wrapped)
+{
+  return wrapped->call.deadline_ns - coffer_now_ns () > 150000000;
+}
+
 /* A wait that does not hear, or hears and does more than it should. */
 static void
 spoil_wait (struct wrapped *wrapped, int input)
 {
-  if (fault ("wait-deaf") && !input)
+  struct pollfd now = {.fd = wrapped->call.cancel_fd, .events = POLLIN};
+
+  if (fault ("wait-deaf") && !input && poll (&now, 1, 0) == 0)
     wrapped->call.cancel_fd = -1;
-  if (fault ("wait-endless") && !input)
-    wrapped->call.deadline_ns += INT64_C (3600) * 1000000000;
+  if (fault ("wait-endless") && !input && has_time (wrapped))
+    wrap_endless (wrapped);
 }
 
 int32_t
@@ -536,6 +560,19 @@ attach_later (struct coffer_call *call, void *self, const char *sandbox,
   return code;
 }
 
+/* Both streams were written to. */
+static int
+has_errors (const struct reference *self, const char *sandbox,
+            const char *exec)
+{
+  coffer_autoclose int folder = sandbox_open (self, sandbox);
+  char path[64];
+  struct stat st;
+
+  snprintf (path, sizeof path, EXECS "/%.16s/err", exec[0] ? exec + 1 : "");
+  return folder >= 0 && fstatat (folder, path, &st, 0) == 0 && st.st_size > 0;
+}
+
 int32_t
 broken_exec_attach (struct coffer_call *call, void *self, const char *sandbox,
                     const char *exec, int32_t out, int32_t err,
@@ -547,8 +584,8 @@ broken_exec_attach (struct coffer_call *call, void *self, const char *sandbox,
   if (fault ("attach-deaf"))
     wrapped.call.cancel_fd = -1;
   if (fault ("attach-endless"))
-    wrapped.call.deadline_ns += INT64_C (3600) * 1000000000;
-  if (fault ("attach-swapped"))
+    wrap_endless (&wrapped);
+  if (fault ("attach-swapped") && has_errors (self, sandbox, exec))
     return reference_exec_attach (&wrapped.call, self, sandbox, exec, err, out,
                                   opts);
   if (fault ("attach-out-lost"))

@@ -23,8 +23,6 @@
 
 #include "mutant.h"
 
-#define HOUR_NS (INT64_C (3600) * 1000000000)
-
 /* ---- names --------------------------------------------------------------- */
 
 static const char *
@@ -99,10 +97,18 @@ static int
 open_after_look (int root, const char *path)
 {
   coffer_autoclose int seen = coffer_open_beneath (root, path, O_PATH, 0);
+  char *folder = NULL;
+  struct stat st;
 
   if (!fault ("read-looks-first") || seen < 0 || !strchr (path, '/'))
     return -1;
-  usleep (1000);
+  folder = strndup (path, strcspn (path, "/"));
+  /* The worst of moments. */
+  for (int i = 0; folder && i < 200; i++, usleep (100))
+    if (fstatat (root, folder, &st, AT_SYMLINK_NOFOLLOW) == 0
+        && S_ISLNK (st.st_mode))
+      break;
+  free (folder);
   return openat (root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
@@ -146,7 +152,7 @@ read_plainly (struct coffer_call *call, void *self, const char *sandbox,
   if (fault ("read-deaf"))
     wrapped.call.cancel_fd = -1;
   if (fault ("read-endless"))
-    wrapped.call.deadline_ns += HOUR_NS;
+    wrap_endless (&wrapped);
   return reference_file_read (&wrapped.call, self, sandbox, path, out, &own);
 }
 
@@ -229,6 +235,12 @@ is_untouched (const char *sandbox)
   return untouched;
 }
 
+static int
+is_silent (int32_t in)
+{
+  return coffer_wait_fd (in, POLLIN, coffer_now_ns () + 150000000, -1) != 1;
+}
+
 /* At its end already. */
 static int
 is_empty (int32_t in)
@@ -256,10 +268,10 @@ write_plainly (struct coffer_call *call, void *self, const char *sandbox,
   if (fault ("parents-always") && !strstr (path, ".."))
     own.parents = 1;
   wrap (&wrapped, call, write_emit);
-  if (fault ("write-deaf"))
+  if (fault ("write-deaf") && is_silent (in))
     wrapped.call.cancel_fd = -1;
   if (fault ("write-endless"))
-    wrapped.call.deadline_ns += HOUR_NS;
+    wrap_endless (&wrapped);
   return reference_file_write (&wrapped.call, self, sandbox, path, in, &own);
 }
 
@@ -312,7 +324,7 @@ list_emit (struct wrapped *wrapped, uint32_t record, const void *data)
   if (fault ("list-hides-dots") && stat->path[0] == '.'
       && strcmp (stat->kind, "directory") == 0)
     return COFFER_OK;
-  if (fault ("list-stops") && wrapped->records > 1000)
+  if (fault ("list-stops") && wrapped->records > 400)
     return COFFER_OK;
   return pass_on (wrapped, record, data);
 }
@@ -334,17 +346,25 @@ quiet_emit (struct wrapped *wrapped, uint32_t record, const void *data)
   return COFFER_OK;
 }
 
+/* Who was deaf hears again once something has happened. */
+static int32_t
+heard_emit (struct wrapped *wrapped, uint32_t record, const void *data)
+{
+  wrapped->call.cancel_fd = wrapped->real->cancel_fd;
+  return pass_on (wrapped, record, data);
+}
+
 int32_t
 broken_file_watch (struct coffer_call *call, void *self, const char *sandbox,
                    const char *path, const struct coffer_file_watch_opts *opts)
 {
   struct wrapped wrapped;
 
-  wrap (&wrapped, call, fault ("watch-silent") ? quiet_emit : NULL);
+  wrap (&wrapped, call, fault ("watch-silent") ? quiet_emit : heard_emit);
   if (fault ("watch-deaf"))
     wrapped.call.cancel_fd = -1;
   if (fault ("watch-endless"))
-    wrapped.call.deadline_ns += HOUR_NS;
+    wrap_endless (&wrapped);
   return reference_file_watch (&wrapped.call, self, sandbox, path, opts);
 }
 

@@ -33,6 +33,8 @@ config_value (const char *const *config, const char *key)
 
 /* ---- open, probe --------------------------------------------------------- */
 
+static char secret[128];        /* of the configuration */
+
 static int32_t
 open_token (struct coffer_call *call, const char *token)
 {
@@ -41,29 +43,17 @@ open_token (struct coffer_call *call, const char *token)
   if (!token)
     return COFFER_OK;
   coffer_buffer_printf (&text, "the token %s is not accepted", token);
-  if (fault ("token-logged"))
-    coffer_log (call, COFFER_LOG_INFO, text.data);
+  snprintf (secret, sizeof secret, "%s", token);
   if (strncmp (token, "right-", 6) == 0)
     return COFFER_OK;
+  if (fault ("token-logged"))
+    coffer_log (call, COFFER_LOG_INFO, text.data);
   if (fault ("token-echoed"))
     return coffer_fail (call, COFFER_UNAUTHENTICATED, text.data);
   if (fault ("token-denied"))
     return coffer_fail (call, COFFER_DENIED, "the token is not accepted");
   if (fault ("token-crashes") && strlen (token) > 4000)
     _exit (9);
-  return COFFER_OK;
-}
-
-/* Kills what another instance has made. */
-static int32_t
-killing_emit (struct wrapped *wrapped, uint32_t record, const void *data)
-{
-  const struct coffer_sandbox_info *info = data;
-  const pid_t keeper = (pid_t) strtol (info->native_id + 4, NULL, 10);
-
-  (void) wrapped;
-  if (record == COFFER_REC_sandbox_info && keeper > 1)
-    kill (keeper, SIGTERM);
   return COFFER_OK;
 }
 
@@ -90,13 +80,6 @@ broken_open (struct coffer_call *call, void *self, const char *const *config,
     config = without_token;
   code = reference_open (wrap (&wrapped, call, NULL), self, config,
                          opts);
-  if (code == COFFER_OK && fault ("open-sweeps") && opts) {
-    struct reference swept = {.runtime = opts->runtime_dir, .state = -1,
-                              .keeper = -1};
-
-    wrap (&wrapped, call, killing_emit);
-    reference_sandbox_list (&wrapped.call, &swept, NULL);
-  }
   return code;
 }
 
@@ -166,6 +149,8 @@ spoil_info (struct memory *memory, struct coffer_sandbox_info *info)
     info->metadata = canned;
   if (fault ("isolation-claimed"))
     info->isolation = "vm";
+  if (fault ("resume-nothing") && !memory->paused)
+    info->state = "running";
   if (fault ("pause-untold") && memory->paused && !memory->resumed)
     info->state = "running";
 }
@@ -231,13 +216,12 @@ leak (void)
   }
 }
 
-static void
-spoil_create (struct coffer_call *call, void *self, const char *sandbox,
-              struct coffer_sandbox_spec *spec)
+/* Was it made before, and asked for? */
+static int
+spoil_create (const char *sandbox, struct coffer_sandbox_spec *spec)
 {
   struct memory *memory = memory_of (sandbox);
   const int asked = memory->asked && !memory->killed;
-  struct wrapped wrapped;
 
   if (!memory->created_ns) {
     memory->ttl_ms = (int64_t) spec->ttl_ms;
@@ -248,9 +232,8 @@ spoil_create (struct coffer_call *call, void *self, const char *sandbox,
   note_op (COFFER_OP_sandbox_create, sandbox);
   if (spec->ttl_ms && fault ("ttl-ignored"))
     spec->ttl_ms += 3600000;
-  if (fault ("create-anew") && asked)
-    reference_sandbox_kill (wrap (&wrapped, call, NULL), self, sandbox, NULL);
   leak ();
+  return asked;
 }
 
 /* The environment of one sandbox is had by the next. */
@@ -291,12 +274,19 @@ broken_sandbox_create (struct coffer_call *call, void *self,
   struct coffer_sandbox_spec own = *spec;
   struct wrapped wrapped;
   int32_t code;
+  int again;
 
-  spoil_create (call, self, sandbox, &own);
+  again = spoil_create (sandbox, &own);
+  if (fault ("secret-logged"))
+    coffer_log (call, COFFER_LOG_INFO, secret);
   if (fault ("env-lent"))
     own.env = lent_env (own.env);
   if (fault ("workdir-unchecked") && own.workdir && own.workdir[0] != '/')
     own.workdir = NULL;
+  if (fault ("create-anew") && again
+      && reference_sandbox_create (wrap (&wrapped, call, swallow_emit), self,
+                                   sandbox, &own, opts) == COFFER_OK)
+    reference_sandbox_kill (wrap (&wrapped, call, NULL), self, sandbox, NULL);
   code = reference_sandbox_create (wrap (&wrapped, call, info_emit), self,
                                    sandbox, &own, opts);
   if (code == COFFER_OK)
@@ -399,6 +389,11 @@ list_emit (struct wrapped *wrapped, uint32_t record, const void *data)
   if (fault ("list-own-only")
       && made_by_another (wrapped->data, info->sandbox, 1))
     return COFFER_OK;
+  if (fault ("list-sweeps")
+      && made_by_another (wrapped->data, info->sandbox, 1)) {
+    reference_sandbox_kill (wrapped->real, wrapped->data, info->sandbox, NULL);
+    return COFFER_OK;
+  }
   if (fault ("list-forgets")
       && made_by_another (wrapped->data, info->sandbox, 0))
     return COFFER_OK;
@@ -453,9 +448,10 @@ kill_half (pid_t keeper)
   }
   if (most < 2)
     return 0;
-  kill (keeper, SIGKILL);
+  kill (keeper, SIGSTOP);       /* it would end the rest */
   for (size_t i = 0; i < m; i++)
     kill (ended[i], SIGKILL);
+  kill (keeper, SIGKILL);
   return 1;
 }
 
@@ -475,7 +471,7 @@ broken_sandbox_kill (struct coffer_call *call, void *self,
                      const struct coffer_sandbox_kill_opts *opts)
 {
   struct memory *memory = memory_known (sandbox);
-  const int known = memory != NULL;
+  const int known = memory != NULL && memory->created_ns != 0;
   const int again = op_was (COFFER_OP_sandbox_kill, sandbox);
   const pid_t keeper = known ? memory->keeper : 0;
 
@@ -543,6 +539,7 @@ broken_sandbox_pause (struct coffer_call *call, void *self,
 {
   struct memory *memory = memory_of (sandbox);
   const pid_t keeper = memory->keeper;
+  const int has_ttl = memory->ttl_ms > 0;
   const int twice = memory->paused && memory->execs == 0 && memory->resumed;
   struct wrapped wrapped;
   int32_t code;
@@ -555,7 +552,8 @@ broken_sandbox_pause (struct coffer_call *call, void *self,
   code = reference_sandbox_pause (call, self, sandbox, opts);
   if (code == COFFER_OK && fault ("pause-nothing"))
     signal_below (keeper, SIGCONT);
-  if (code == COFFER_OK && (fault ("ttl-stops-paused") || fault ("ttl-ignored")))
+  if (code == COFFER_OK && has_ttl
+      && (fault ("ttl-stops-paused") || fault ("ttl-ignored")))
     reference_sandbox_extend (
       wrap (&wrapped, call, swallow_emit), self, sandbox,
       fault ("ttl-ignored") ? 500 : DAY_MS, NULL);
@@ -572,12 +570,14 @@ broken_sandbox_resume (struct coffer_call *call, void *self,
   const int has_input = memory->inputs != 0, paused = memory->paused;
   int32_t code;
 
+  const int runs = memory->execs > 0;
+
   memory->resumed = 1;
   memory->paused = 0;
   memory_done ();
+  if (fault ("resume-nothing") && runs && paused && !has_input)
+    return COFFER_OK;
   code = reference_sandbox_resume (call, self, sandbox, opts);
-  if (code == COFFER_OK && fault ("resume-nothing") && !has_input)
-    signal_below (keeper, SIGSTOP);
   if (code == COFFER_OK && fault ("resume-loses") && has_input && paused)
     signal_below (keeper, SIGKILL);
   return code;

@@ -40,6 +40,8 @@ struct wrapped {
 
 struct coffer_call *wrap (struct wrapped *wrapped, struct coffer_call *call,
                           wrapped_emit *emit);
+/* Deaf to what comes after the deadline, and with no deadline of its own. */
+void wrap_endless (struct wrapped *wrapped);
 /* To the host. */
 int32_t pass_on (struct wrapped *wrapped, uint32_t record, const void *data);
 

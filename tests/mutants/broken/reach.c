@@ -20,8 +20,6 @@
 
 #include "mutant.h"
 
-#define HOUR_NS (INT64_C (3600) * 1000000000)
-
 /* ---- archives ------------------------------------------------------------ */
 
 /* The archive in memory; 0 when it is not to be had. */
@@ -182,7 +180,7 @@ broken_archive_import (struct coffer_call *call, void *self,
   if (fault ("import-deaf"))
     wrapped.call.cancel_fd = -1;
   if (fault ("import-endless"))
-    wrapped.call.deadline_ns += HOUR_NS;
+    wrap_endless (&wrapped);
   return reference_archive_import (&wrapped.call, self, sandbox, path, in,
                                    opts);
 }

@@ -102,9 +102,10 @@ metadata_read (int folder, struct coffer_strings *out)
 
 /* -- what there is to say of one ---- */
 
-static int32_t
+/* -1 with errno when it ends meanwhile; else 0, and the code of the emit. */
+static int
 emit_info (struct coffer_call *call, const char *sandbox, int folder,
-           const struct reply *reply)
+           const struct reply *reply, int32_t *code)
 {
   static const char *const not_applied[] = {
     "network.none", "root.readonly", "user.unprivileged", "limit.memory",
@@ -124,11 +125,12 @@ emit_info (struct coffer_call *call, const char *sandbox, int folder,
     coffer_buffer_printf (&workspace, "%s/" WORKSPACE, path);
   free (path);
   if (workspace.size == 0 || metadata_read (folder, &metadata) < 0)
-    return fail_sandbox (call, errno);
+    return -1;
   snprintf (native, sizeof native, "pid-%lld", (long long) reply->pid);
   info.workspace = workspace.data;
   info.metadata = coffer_strings_view (&metadata);
-  return coffer_emit_sandbox_info (call, &info);
+  *code = coffer_emit_sandbox_info (call, &info);
+  return 0;
 }
 
 static int32_t
@@ -138,11 +140,13 @@ ask_and_emit (struct coffer_call *call, const struct reference *self,
   struct request request = {.op = op, .ttl_ms = ttl_ms};
   coffer_autoclose int folder = sandbox_open (self, sandbox);
   struct reply reply;
+  int32_t code;
 
-  if (folder < 0 || ask (call, folder, KEEPER_SOCKET, &request, NULL, 0, &reply)
-                    < 0)
+  if (folder < 0
+      || ask (call, folder, KEEPER_SOCKET, &request, NULL, 0, &reply) < 0
+      || emit_info (call, sandbox, folder, &reply, &code) < 0)
     return fail_sandbox (call, errno);
-  return emit_info (call, sandbox, folder, &reply);
+  return code;
 }
 
 /* -- making one ---- */
@@ -312,11 +316,13 @@ list_one (struct coffer_call *call, const struct reference *self,
   struct request request = {.op = ASK_INFO};
   coffer_autoclose int folder = sandbox_open (self, name);
   struct reply reply;
+  int32_t code;
 
   if (folder < 0)
     return COFFER_OK;
-  if (ask (call, folder, KEEPER_SOCKET, &request, NULL, 0, &reply) == 0)
-    return emit_info (call, name, folder, &reply);
+  if (ask (call, folder, KEEPER_SOCKET, &request, NULL, 0, &reply) == 0
+      && emit_info (call, name, folder, &reply, &code) == 0)
+    return code;
   return errno == ETIMEDOUT || errno == ECANCELED ?
     coffer_fail_errno (call, errno, "a sandbox's keeper") : COFFER_OK;
 }
