@@ -172,6 +172,8 @@ provider_info_json (const struct registry_entry *entry)
   if (entry->manifest)
     add_manifest (info, entry);
   json_put_text (info, "operator_file", entry->override_path);
+  if (entry->receipt)
+    json_object_set_new (info, "receipt", receipt_to_json (entry->receipt));
   if (entry->allow_degraded)
     json_object_set_new (info, "allow_degraded", json_true ());
   return info;
@@ -211,6 +213,30 @@ print_texts (const char *name, char *const *texts)
   printf ("\n");
 }
 
+/* Where it came from, and who vouches for it. */
+static void
+print_receipt (const struct receipt *receipt)
+{
+  const struct receipt_source *source = &receipt->source;
+  const struct receipt_conformance *c = &receipt->conformance;
+  auto_free char *from = NULL, *by = NULL, *judged = NULL;
+
+  if (source->location)
+    from = text_printf ("%s %s%s%s", source->kind, source->location,
+                        source->commit ? " at " : "",
+                        source->commit ? source->commit : "");
+  if (receipt->signature.key_id)
+    by = text_printf ("%s, %s", receipt->signature.key_id,
+                      receipt->signature.comment
+                        ? receipt->signature.comment : "no comment");
+  if (c->verdict)
+    judged = text_printf ("%s, %s", c->verdict, c->time ? c->time : "-");
+  print_line ("source", from);
+  print_line ("installed", receipt->installed);
+  print_line ("signed by", by);
+  print_line ("conformance", judged ? judged : "no report is kept");
+}
+
 static void
 print_identity (const struct registry_entry *entry)
 {
@@ -223,6 +249,8 @@ print_identity (const struct registry_entry *entry)
   print_line ("state", state);
   if (entry->error)
     print_line ("error", entry->error->message);
+  if (entry->receipt)
+    print_receipt (entry->receipt);
   if (m == NULL)
     return;
   print_line ("summary", m->summary);

@@ -10,6 +10,7 @@
 
 #include <coffer/fd.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/provider.h"
@@ -51,6 +52,8 @@ list_item (const struct registry *registry, const struct registry_entry *entry)
     json_object_set_new (item, "kind", json_string (m->isolation_kind));
     json_object_set_new (item, "summary", json_string (m->summary));
   }
+  if (item && entry->receipt)
+    json_put_text (item, "conformance", entry->receipt->conformance.verdict);
   if (item && entry->error) {
     code = text_printf ("E%d", entry->error->number);
     json_object_set_new (item, "error",
@@ -75,6 +78,18 @@ list_json (const struct registry *registry, struct error **err)
                                  registry->default_source), err);
 }
 
+/* In people's table: what is wrong with it, what is to be done, what it is. */
+static char *
+what_text (const struct registry_entry *entry)
+{
+  if (entry->error)
+    return strdup (entry->error->message);
+  if (entry->state == PROVIDER_QUARANTINED)
+    return text_printf ("dropped in by hand: coffer provider enable %s",
+                        entry->id);
+  return entry->manifest ? strdup (entry->manifest->summary) : NULL;
+}
+
 static int
 list_table (const struct cli *cli, const struct registry *registry,
             struct error **err)
@@ -89,11 +104,12 @@ list_table (const struct cli *cli, const struct registry *registry,
     const struct manifest *m = entry->manifest;
     const int chosen = strcmp (entry->id, registry->default_provider) == 0;
     auto_free char *id = text_printf ("%s%s", entry->id, chosen ? " *" : "");
+    auto_free char *what = what_text (entry);
     const char *cells[] = {
       id ? id : entry->id, m ? m->version : "-",
       registry_state_name (entry->state), registry_trust_name (entry->trust),
       m ? m->isolation_kind : "-",
-      entry->error ? entry->error->message : m ? m->summary : "-"
+      what ? what : "-"
     };
 
     output_table_row (table, cells);
@@ -149,9 +165,14 @@ verify_entry (const struct cli *cli, const struct registry_entry *entry,
               json_t *results)
 {
   json_t *checks = registry_check (entry, cli->place, 1);
+  const int judged = entry->receipt && entry->receipt->conformance.verdict;
   const int skipped = entry->state == PROVIDER_QUARANTINED;
-  const int ok = skipped || registry_check_passed (checks);
+  int ok;
 
+  /* That nobody has judged it changes none of its bytes. */
+  if (judged && entry->manifest)
+    json_array_append_new (checks, registry_check_conformance (entry));
+  ok = skipped || registry_check_passed (checks);
   if (!cli->json) {
     output_styled (cli, stdout, STYLE_BOLD, entry->id);
     printf ("%s\n", skipped ? " (quarantined: not loaded, not verified)" : "");

@@ -29,6 +29,8 @@ like "dropped in: refused, and what helps is named" "$status $(cat "$err")" \
   'coffer provider enable parrot'
 run coffer provider doctor parrot
 like "doctor names it too" "$(cat "$out")" 'next: coffer provider enable parrot'
+run coffer provider list
+like "and list" "$(cat "$out")" 'parrot .* quarantined +dropped .*enable parrot'
 run coffer provider enable parrot --json
 is "enable" "$status $(json "$out" '(d["id"], d["state"], d["trust"], d["changed"])')" \
   "0 ('parrot', 'enabled', 'local', True)"

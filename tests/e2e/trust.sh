@@ -64,6 +64,8 @@ receive 'c["contract"]["minor"] += 1'
 refused "for another contract" 'another contract'
 receive 'c["report_sha256"] = "0" * 64'
 refused "another report" 'not the one that was recorded'
+run coffer provider verify parrot
+like "another report: verify says so too" "$status $(cat "$out")" 'failed +conformance .*not the one'
 receive 'pass'; rm "$parrot/conformance.json"
 refused "the report is gone" 'cannot be read'
 receive 'pass'; ln -sf /etc/passwd "$parrot/conformance.json"
@@ -80,6 +82,11 @@ is "a report that is of these bytes: a call is made" "$status" 0
 run coffer provider doctor parrot
 like "doctor says when it was tried" "$status $(cat "$out")" \
   'ok +conformance +conformant, by the report of 2026-11-30T12:00:00Z'
+run coffer provider info parrot
+like "info tells it" "$(cat "$out")" '^conformance +conformant, 2026-11-30T12:00:00Z'
+run coffer provider list --json
+is "list too" \
+  "$(json "$out" '[p["conformance"] for p in d["providers"] if p["id"] == "parrot"]')" "['conformant']"
 # The operator's file decides, strictly.
 receive 'c = None'
 without_conformance
