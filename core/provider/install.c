@@ -295,7 +295,8 @@ check_enabled (const struct place *place, const char *id, struct error **err)
   return registry_find (registry, id, &entry, err);
 }
 
-/* The old one lies in the stage until the new one is known to be usable. */
+/* It has passed every check, and was opened.  Should it not be usable in its
+ * place nevertheless, the old one, which lies in the stage now, goes back. */
 static int
 exchange (struct stage *stage, const char *id, struct error **err)
 {
@@ -336,7 +337,8 @@ install_upgrade (const struct place *place, const char *id,
       || check_pin (request, &source, err) < 0
       || find_package (&source, &stage, request, &package, err) < 0
       || check_id (&package, id, err) < 0
-      || stage_package (&stage, &source, &package, &receipt, err) < 0)
+      || stage_package (&stage, &source, &package, &receipt, err) < 0
+      || package_try (place, stage.path, id, err) < 0)
     return -1;
   report.changed = old == NULL || strcmp (old->manifest_sha256,
                                           receipt->manifest_sha256) != 0;

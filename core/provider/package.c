@@ -22,6 +22,7 @@
 #include "provider/conformance.h"
 #include "provider/integrity.h"
 #include "provider/package.h"
+#include "provider/provider.h"
 #include "provider/registry.h"
 
 #define MAX_EXTRA (4 * 1024 * 1024)     /* of a text that goes along */
@@ -500,22 +501,66 @@ entry_check (const struct registry_entry *entry, const struct place *place,
   return registry_check_error (checks, err);
 }
 
+/* The registry keeps the place for as long as it lives. */
+static int
+load_staged (struct place *staged, const char *installed, const char *id,
+             struct registry **out, struct error **err)
+{
+  auto_registry struct registry *registry = NULL;
+
+  staged->installed = (char *) installed;
+  if (registry_load_one (staged, id, &registry, err) < 0)
+    return -1;
+  if (registry->count == 0)
+    return error_set (err, E_INTERNAL, 0, "%s is not where it was put", id);
+  *out = steal (registry);
+  return 0;
+}
+
 int
 package_check (const struct place *place, const char *installed,
                const char *id, struct error **err)
 {
-  auto_registry struct registry *registry = NULL;
   struct place staged = *place;
+  auto_registry struct registry *registry = NULL;
 
-  staged.installed = (char *) installed;
-  if (registry_load_one (&staged, id, &registry, err) < 0)
+  if (load_staged (&staged, installed, id, &registry, err) < 0)
     return -1;
-  if (registry->count == 0)
-    return error_set (err, E_INTERNAL, 0, "%s is not where it was put", id);
   if (registry->entries[0].trust == TRUST_PACKAGED) {
     error_set (err, E_ALREADY_INSTALLED, 0, "%s comes with coffer", id);
     error_hint (err, "a provider of another origin needs an id of its own");
     return -1;
   }
   return entry_check (&registry->entries[0], place, err);
+}
+
+static int
+is_configured (const struct registry_entry *entry)
+{
+  char **values = NULL, **secrets = NULL;
+
+  if (registry_resolve_config (entry, &values, &secrets, NULL) < 0)
+    return 0;
+  yaml_free_texts (values);
+  yaml_free_texts (secrets);
+  return 1;
+}
+
+/* Its conformance is another matter, for the kit. */
+int
+package_try (const struct place *place, const char *installed, const char *id,
+             struct error **err)
+{
+  struct place staged = *place;
+  auto_registry struct registry *registry = NULL;
+  auto_provider struct provider *provider = NULL;
+  struct registry_entry entry;
+
+  if (load_staged (&staged, installed, id, &registry, err) < 0)
+    return -1;
+  entry = registry->entries[0];
+  if (entry.state != PROVIDER_ENABLED || !is_configured (&entry))
+    return 0;
+  entry.require_conformance = 0;
+  return provider_open (&entry, place, PROVIDER_WORKER, &provider, err);
 }

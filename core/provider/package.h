@@ -39,4 +39,9 @@ int package_copy (const struct package *package, int to,
 int package_check (const struct place *place, const char *installed,
                    const char *id, struct error **err);
 
+/* Starts it in a worker and opens it, as whoever uses it first would; what the
+ * operator has disabled, or not configured yet, is left alone. */
+int package_try (const struct place *place, const char *installed,
+                 const char *id, struct error **err);
+
 #endif /* PROVIDER_PACKAGE_H */

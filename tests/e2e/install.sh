@@ -95,6 +95,14 @@ sed -i "s/sha256: \"[0-9a-f]*\"/sha256: \"$hash\"/; s/0.2.1/0.2.2/" "$T/new/parr
 refused "upgrade: one that no worker would load" 1 "E8007: " coffer provider upgrade parrot
 is "upgrade: the old one is kept" "$(installed_version)" 0.2.1
 ok "upgrade: and answers" coffer call parrot probe
+cp "$modules/abort.so" "$T/new/bad.so"
+sed '/sha256/d; s/^module:/module: [{arch: '"$(uname -m)"', file: bad.so}]/; s/^threads: .*/threads: serial/; s/^capabilities: .*/capabilities: [exec]/; s/0.2.2/0.2.3/' \
+  "$T/new/parrot.yaml" >"$T/new/x" && mv "$T/new/x" "$T/new/parrot.yaml"
+coffer seal "$T/new/parrot.yaml"
+run env COFFER_TEST_MARK="$T/mark" "$COFFER_BUILD/coffer" provider upgrade parrot
+like "upgrade: one that cannot be opened" "$status $(cat "$err")" "coffer: E8021: "
+is "upgrade: the old one is kept again" "$(installed_version)" 0.2.1
+ok "upgrade: and answers again" coffer call parrot probe
 cp -r "$T/new" "$T/other"; sed 's/^id: .*/id: parakeet/' "$T/new/parrot.yaml" >"$T/other/parakeet.yaml"
 rm "$T/other/parrot.yaml"
 refused "upgrade: another provider" 2 "E6002: .* has the provider parakeet, not parrot" \
