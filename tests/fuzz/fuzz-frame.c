@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of the channel, as a hostile worker may send them.  The first byte
+/* Frames of the channel, both ways: as a hostile worker may send them, and as a
+ * host with a fault might.  The first byte
  * says what comes beside the text: its low bits how many descriptors, 0x20
  * that the last is a memory file, 0x40 that the file is sealed, 0x80 that its
  * size is as claimed.  Whatever comes, no descriptor may be left open, and
@@ -54,6 +55,10 @@ look (const struct channel_message *message)
   auto_arena struct contract_arena *arena = contract_arena_new ();
   const struct contract_record *record;
   char **list = channel_byte_list (message->json, "value");
+  union contract_value values[CONTRACT_MAX_ARGS + 1];
+  const char *name = json_string_value (json_object_get (message->json, "op"));
+  const struct contract_op *op
+    = name ? contract_op_by_name (contract_builtin (), name) : NULL;
   void *data;
   size_t i;
 
@@ -68,6 +73,9 @@ look (const struct channel_message *message)
   if (record)
     contract_decode_record (record, json_object_get (message->json, "value"),
                             &message->fds, arena, &data, NULL);
+  if (op)
+    contract_decode_args (op, json_object_get (message->json, "args"),
+                          &message->fds, arena, values, NULL);
 }
 
 int

@@ -50,6 +50,12 @@ FUZZERS += %D%/fuzz-frame
 %C%_fuzz_frame_LDFLAGS = $(FUZZ_LINK_FLAGS)
 %C%_fuzz_frame_LDADD = $(UNIT_PROVIDER_LIBS)
 
+FUZZERS += %D%/fuzz-calls
+%C%_fuzz_calls_SOURCES = %D%/fuzz-calls.c $(FUZZ_MAIN)
+%C%_fuzz_calls_CFLAGS = $(FUZZ_CC_FLAGS)
+%C%_fuzz_calls_LDFLAGS = $(FUZZ_LINK_FLAGS)
+%C%_fuzz_calls_LDADD = $(UNIT_PROVIDER_LIBS)
+
 FUZZERS += %D%/fuzz-proxy
 %C%_fuzz_proxy_SOURCES = %D%/fuzz-proxy.c $(LINUX_PROXY_PURE) $(FUZZ_MAIN)
 %C%_fuzz_proxy_CPPFLAGS = $(LINUX_PROXY_CPP_FLAGS)
