@@ -5,6 +5,7 @@
 #
 #   check    every test of `make check`: soaks of 1000 SIGKILLs, of commands
 #   guests   tests/guest, with the scenarios that are too long for each change
+#   races    dispatch and workers under the thread sanitizer, in races/
 #   fuzz     each fuzz target under libFuzzer and ASan, in a build in fuzzing/
 #
 # LONG_PARTS names fewer of them.  Prints what failed, what was skipped, how
@@ -24,7 +25,7 @@ mkdir -p "$logs" && cd "$COFFER_BUILD" || exit 1
 part () {
   part=$1 log=$logs/$1.log start=$(date +%s)
   shift
-  case " ${LONG_PARTS:-check guests fuzz} " in *" $part "*) ;; *) return ;; esac
+  case " ${LONG_PARTS:-check guests races fuzz} " in *" $part "*) ;; *) return ;; esac
   echo "check-long: $part"
   status=0
   "$@" >"$log" 2>&1 </dev/null || status=$?
@@ -57,8 +58,20 @@ fuzz () {
   "$make" -j"$(nproc)" check-fuzz
 }
 
+# A race in the test's own process ends it; one in a worker ends the worker.
+races () {
+  unit=tests/unit
+  mkdir -p races && cd races || return 1
+  [ -f Makefile ] || "$COFFER_SOURCE/configure" -q \
+    --enable-sanitizers=thread CFLAGS='-O1 -g' || return 1
+  "$make" -j"$(nproc)" && CHECK_SCALE=1 TSAN_OPTIONS=halt_on_error=1 "$make" \
+    check TESTS="$unit/test-dispatch $unit/test-worker $unit/test-rights \
+      $unit/test-hostile"
+}
+
 part check "$make" -k -j"$(nproc)" check
 part guests "$make" -k -j"$(nproc)" check-guests
+part races races
 part fuzz fuzz
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

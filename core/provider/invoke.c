@@ -27,6 +27,7 @@ void
 invoke_fault (struct invoke *invoke, int number, const char *fmt, ...)
 {
   const struct contract_op *op = invoke->op;
+  struct redact_tail tail = { NULL, 0 }, *tails[] = { &tail };
   struct error *error = NULL;
   char text[1024];
   va_list ap;
@@ -34,6 +35,9 @@ invoke_fault (struct invoke *invoke, int number, const char *fmt, ...)
   va_start (ap, fmt);
   vsnprintf (text, sizeof text, fmt, ap);
   va_end (ap);
+  /* It may quote what the module sent, and be cut. */
+  redact_next (invoke->provider->redactor, tails, 1, text);
+  redact_tail_fini (&tail);
   error_set (&error, number, 0, "%s: %s: %s", invoke->provider->manifest->id,
              op->name, text);
   outcome_fault (&invoke->outcome, error);

@@ -64,7 +64,10 @@ child_exec (const struct birth *birth)
 {
 #ifdef COFFER_SANITIZERS
   static char options[] = "ASAN_OPTIONS=detect_leaks=0:exitcode=99";
-  static char *const environment[] = { options, NULL };
+  /* A race found there ends it, or nobody would hear of it. */
+  static char races[] = "TSAN_OPTIONS=halt_on_error=1:exitcode=99:"
+                        "atexit_sleep_ms=0";
+  static char *const environment[] = { options, races, NULL };
 #else
   static char *const environment[] = { NULL };
 #endif
