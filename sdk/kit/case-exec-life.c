@@ -53,12 +53,13 @@ timeout_descendants (struct kit *kit)
   case_start (
     kit, sandbox,
     kit_text (kit,
-              "nap='while :; do sleep 1; done'\n"
+              "nap='while :; do sleep 1; done' s=\n"
+              "setsid true 2> /dev/null && s=setsid\n"
               "sh -c \"$nap\" %s &\n"
-              "setsid sh -c \"$nap\" %s &\n"
+              "$s sh -c \"$nap\" %s &\n"
               "sh -c \"trap '' TERM HUP INT; $nap\" %s &\n"
               "sh -c 'kill -STOP $$' %s &\n"
-              "( setsid sh -c \"sh -c '$nap' %s & exit\" & )\n"
+              "( $s sh -c \"sh -c '$nap' %s & exit\" & )\n"
               "echo all; eval \"$nap\"",
               mark, mark, mark, mark, mark),
     0, &opts, &run);

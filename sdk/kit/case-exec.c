@@ -287,7 +287,7 @@ never_ran (struct kit *kit)
                                   { plain, NULL } };
   const int wanted[] = { ENOENT, ENOENT, EACCES };
 
-  case_sh (kit, sandbox, "echo 'exit 0' > plain; chmod 644 plain");
+  case_sh (kit, sandbox, "umask 022; echo 'exit 0' > plain");
   for (size_t i = 0; i < 3; i++) {
     const struct coffer_exec_exit *exit;
     struct case_run run;

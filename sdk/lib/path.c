@@ -311,6 +311,17 @@ new_file_open (struct coffer_new_file *file)
   return file->fd;
 }
 
+/* A worker may give nobody else the right to write. */
+static int
+set_mode (int fd, mode_t mode)
+{
+  if (fchmod (fd, mode) == 0)
+    return 0;
+  if (errno == ENOSYS)
+    errno = EPERM;
+  return -1;
+}
+
 int
 coffer_new_file_begin (struct coffer_new_file *file, int root,
                        const char *path, mode_t mode, int parents)
@@ -331,7 +342,7 @@ coffer_new_file_begin (struct coffer_new_file *file, int root,
   file->dir = open_parent_normal (root, normal, parents, &name);
   /* The mode is set on the descriptor: the umask has no say in it. */
   if (file->dir < 0 || check_replaceable (file->dir, file->name) < 0 ||
-      new_file_open (file) < 0 || fchmod (file->fd, mode & 07777) < 0) {
+      new_file_open (file) < 0 || set_mode (file->fd, mode & 07777) < 0) {
     coffer_new_file_abort (file);
     return -1;
   }

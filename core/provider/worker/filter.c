@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <termios.h>
 #include <sys/ioctl.h>
@@ -87,10 +88,17 @@ static const int refused[] = {
   S (ptrace), S (process_vm_readv), S (process_vm_writev), S (mount),
   S (umount2), S (unshare), S (setns), S (pivot_root), S (chroot), S (bpf),
   S (perf_event_open), S (setsid), S (setpgid), S (setuid), S (setgid),
-  S (setgroups), S (capset), S (mknod), S (mknodat), S (truncate),
+  S (setgroups), S (capset), S (truncate),
   S (memfd_create), S (setrlimit), S (tkill), S (rt_sigqueueinfo), S (rt_tgsigqueueinfo),
   S (open_by_handle_at), S (kexec_load), S (init_module),
   S (finit_module), S (delete_module), S (reboot), S (swapon), S (swapoff)
+};
+
+/* What a file system may not have, which programs go on without: ENOSYS is no
+ * answer that they know. */
+static const int unsupported[] = {
+  S (getxattr), S (lgetxattr), S (fgetxattr), S (listxattr), S (llistxattr),
+  S (flistxattr)
 };
 
 static const int lenient_refused[] = {
@@ -175,6 +183,9 @@ add_shapes (scmp_filter_ctx filter)
     RULE1 (openat, BITS (2, MAKES_FILE, 0)),
     RULE1 (openat, BITS (3, 06000, 0)), RULE1 (creat, BITS (1, 06000, 0)),
     RULE1 (mkdir, BITS (1, 06000, 0)), RULE1 (mkdirat, BITS (2, 06000, 0)),
+    /* of nodes, pipes alone */
+    RULE1 (mknod, BITS (1, S_IFMT | 06000, S_IFIFO)),
+    RULE1 (mknodat, BITS (2, S_IFMT | 06000, S_IFIFO)),
     /* threads */
     RULE1 (clone, BITS (0, THREAD_FLAGS | NAMESPACE_FLAGS, THREAD_FLAGS)),
     /* abort and raise; kill of the own group ends what it has started */
@@ -224,7 +235,7 @@ add_children (scmp_filter_ctx filter, int landlock_abi)
     /* CLONE_PARENT would make children of the host's of them. */
     RULE1 (clone, BITS (0, CLONE_THREAD | CLONE_PARENT | NAMESPACE_FLAGS, 0))
   };
-  static const int signals[] = { S (kill), S (pidfd_open) };
+  static const int signals[] = { S (kill), S (tgkill), S (pidfd_open) };
   int result = ADD_ALL (filter, SCMP_ACT_ALLOW, for_children);
 
   if (result == 0)
@@ -246,6 +257,8 @@ fill_strict (scmp_filter_ctx filter, const struct rights *rights,
     result = add_children (filter, landlock_abi);
   if (result == 0)
     result = ADD_ALL (filter, SCMP_ACT_ERRNO (EPERM), refused);
+  if (result == 0)
+    result = ADD_ALL (filter, SCMP_ACT_ERRNO (EOPNOTSUPP), unsupported);
   return result;
 }
 
