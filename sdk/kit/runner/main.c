@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -192,7 +193,11 @@ kit_run (const struct options *options, struct error **err)
   run.subject = subject;
   if (options->record && record_begin (&run, err) < 0)
     return -1;
-  if (run_all (&run, err) == 0) {
+  if (run_all (&run, err) == 0 && run.interrupted) {
+    if (!options->json)
+      printf ("Bail out! interrupted\n");
+    status = 128 + run.interrupted;
+  } else if (!*err) {
     tap_end (&run);
     if (print_report (&run, err) == 0)
       status = exit_status (&run);
@@ -219,6 +224,8 @@ main (int argc, char **argv)
   auto_error struct error *error = NULL;
   int status = -1;
 
+  /* It was executed from a descriptor, whose number is its name so far. */
+  prctl (PR_SET_NAME, "coffer-kit");
   log_configure (getenv ("COFFER_LOG"));
   if (read_options (&options, argc, argv, &error) == 0
       && draw_seed (&options, &error) == 0)

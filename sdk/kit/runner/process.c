@@ -65,7 +65,7 @@ drain_signals (struct run *run)
 
   while (read (signals, &info, sizeof info) == sizeof info)
     if (info.ssi_signo != SIGCHLD)
-      run->interrupted = 1;
+      run->interrupted = (int) info.ssi_signo;
 }
 
 /* 1: there are children that have not ended. */
@@ -175,10 +175,11 @@ child (struct run *run, const struct work *work, int log)
   case_probe (run->subject, run->shared);
 }
 
-/* Until it ends or has had its time, and a while more once it cleans up.  1:
- * ended by itself, 0: was killed. */
+/* Until it ends or has had its time, and a while more once it cleans up; what
+ * sweeps is left to it when the run is interrupted.  1: ended by itself, 0: was
+ * killed. */
 static int
-await (struct run *run, pid_t pid, int pidfd, int64_t ms)
+await (struct run *run, pid_t pid, int pidfd, int64_t ms, int sweeps)
 {
   int64_t until = coffer_now_ns () + ms * 1000000;
   int cleaning = 0;
@@ -190,7 +191,7 @@ await (struct run *run, pid_t pid, int pidfd, int64_t ms)
     drain_signals (run);
     if (p[0].revents)
       return 1;
-    if (run->interrupted)
+    if (run->interrupted && !sweeps)
       break;
     if (n == 0 && !cleaning && atomic_load (&run->shared->cleaning)) {
       cleaning = 1;
@@ -283,7 +284,7 @@ sweep (struct run *run, int log)
   atomic_store (&run->shared->cleaning, 0);
   pid = start (run, &work, log, &pidfd, NULL);
   if (pid > 0)
-    await (run, pid, pidfd, KIT_CLEAN_MS);
+    await (run, pid, pidfd, KIT_CLEAN_MS, 1);
 }
 
 static void
@@ -324,7 +325,7 @@ run_work (struct run *run, const struct work *work, int64_t ms,
   pid = start (run, work, log, &pidfd, err);
   if (pid < 0)
     return -1;
-  by_itself = await (run, pid, pidfd, ms);
+  by_itself = await (run, pid, pidfd, ms, 0);
   while (waitpid (pid, &status, 0) < 0 && errno == EINTR)
     ;
   take_result (run, by_itself, status, ms, result);

@@ -185,7 +185,7 @@ open_first (struct run *run, struct error **err)
       struct result *one = &run->results[i];
       const int opens = strcmp (one->row->id, OPENING_CASE) == 0;
 
-      if (run->interrupted || (run->shared->partial && !opens)) {
+      if (run->shared->partial && !opens) {
         one->verdict = VERDICT_FAILED;
         one->reason = strdup (first.reason ? first.reason : "?");
       } else if (!opens) {
@@ -204,10 +204,6 @@ static int
 run_case (struct run *run, struct result *result, size_t number,
           size_t planned, struct error **err)
 {
-  if (result->verdict == VERDICT_NONE && run->interrupted) {
-    result->verdict = VERDICT_FAILED;
-    result->reason = strdup ("the run was interrupted");
-  }
   if (result->verdict == VERDICT_NONE) {
     tap_case_begins (run, result->row, number, planned);
     if (process_run (run, result->row, run->options->seed, result, err) < 0)
@@ -229,7 +225,7 @@ run_cases (struct run *run, struct error **err)
     planned += run->results[i].verdict != VERDICT_WAIVED;
   }
   tap_begin (run, planned);
-  for (i = 0; i < run->count; i++) {
+  for (i = 0; i < run->count && !run->interrupted; i++) {
     struct result *result = &run->results[i];
 
     if (result->verdict != VERDICT_WAIVED

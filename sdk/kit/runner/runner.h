@@ -173,7 +173,7 @@ struct run {
   int64_t began_ns;             /* realtime */
   int64_t duration_us;
   uint64_t sandboxes;           /* that were asked for */
-  int interrupted;
+  int interrupted;              /* by this signal; 0: no */
 };
 
 int case_is_claimed (const struct subject *subject,
