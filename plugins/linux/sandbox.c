@@ -248,6 +248,9 @@ sandbox_folder (struct linux_provider *self, const char *id, int make, int wait,
     if (folder_lock (folder, wait, deadline_ns) == -1)
       return folder_drop (self, id, folder, fresh);
     is = folder_is (folder, self->runtime, id);
+    /* Another may have had the lock first, and made its sandbox in it. */
+    if (is == 1 && fresh && made != NULL)
+      *made = faccessat (folder, SOCKET_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == -1;
     if (is == 1)
       return folder;
     if (is == -1)
