@@ -27,6 +27,11 @@
  * Then every sandbox that it made is killed, its instances are closed, its
  * whole tree of processes is ended, and what is left behind fails it.
  *
+ * A provider may be broken, its claims may be lies, and it may run as root: what
+ * a case tries must do no harm to the machine then.  So it never changes or
+ * truncates what is there already; it makes names of its own, with a random word
+ * in them, and takes them away again.
+ *
  * Values come from kit_random, so that no provider can know them beforehand and
  * a seed brings them back.  Wait for events, with kit_wait_until or a read,
  * never for a time. */

@@ -103,7 +103,7 @@ odd_path (struct drawing *drawing)
   case 0:
     return kit_text (kit, "kit-%s", word);
   case 1:
-    return kit_text (kit, "kit-%s/%s/../x", word, odd_word (drawing, 0));
+    return kit_text (kit, "kit-%s/./b/../kit-%s", word, word);
   case 2:
     return kit_text (kit, "kit-%s\n\xff \"'", word);
   case 3:
