@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "cli/host.h"
 #include "cli/output.h"
+#include "provider/conformance.h"
 #include "provider/install.h"
 #include "provider/pack.h"
 #include "provider/registry.h"
@@ -47,8 +48,22 @@ request_fill (struct cli *cli, const char *source,
   return watch->cancel_fd < 0 ? -1 : 0;
 }
 
+/* Is a report of the kit demanded of it that is not there yet? */
 static int
-report_json (const struct install_report *report, struct error **err)
+needs_kit (const struct place *place, const char *id)
+{
+  auto_registry struct registry *registry = NULL;
+
+  if (registry_load_one (place, id, &registry, NULL) < 0
+      || registry->count == 0)
+    return 0;
+  return registry->entries[0].require_conformance
+         && conformance_check (&registry->entries[0], NULL) < 0;
+}
+
+static int
+report_json (const struct place *place, const struct install_report *report,
+             struct error **err)
 {
   const struct receipt *receipt = report->receipt;
   auto_json json_t *stored = receipt_to_json (receipt);
@@ -60,6 +75,8 @@ report_json (const struct install_report *report, struct error **err)
   json_object_set_new (object, "changed", json_boolean (report->changed));
   json_put_text (object, "trust", receipt->trust);
   json_put_text (object, "folder", report->folder);
+  json_object_set_new (object, "needs_kit",
+                       json_boolean (needs_kit (place, receipt->id)));
   json_object_set (object, "receipt", stored);
   return output_json (object, err);
 }
@@ -75,14 +92,17 @@ note_trust (const struct receipt *receipt)
 }
 
 static int
-report_print (const char *done, const struct install_report *report,
-              struct error **err)
+report_print (const struct place *place, const char *done,
+              const struct install_report *report, struct error **err)
 {
   const struct receipt *receipt = report->receipt;
 
   printf ("%s %s %s, trust %s, manifest %.12s\n", receipt->id,
           report->version, done, receipt->trust, receipt->manifest_sha256);
   note_trust (receipt);
+  if (needs_kit (place, receipt->id))
+    output_note ("it is not used before the conformance kit has tried it:"
+                 " coffer kit %s --record", receipt->id);
   return output_finish (err);
 }
 
@@ -98,9 +118,9 @@ install_run (struct cli *cli, struct error **err)
       || cli_place (cli, &place, err) < 0
       || install_provider (place, &request, &report, err) < 0)
     return -1;
-  return cli->json ? report_json (&report, err)
-                   : report_print (report.old_version ? "replaced"
-                                                      : "installed",
+  return cli->json ? report_json (place, &report, err)
+                   : report_print (place, report.old_version ? "replaced"
+                                                             : "installed",
                                    &report, err);
 }
 
@@ -117,8 +137,9 @@ upgrade_run (struct cli *cli, struct error **err)
       || cli_place (cli, &place, err) < 0
       || install_upgrade (place, cli->args[0], &request, &report, err) < 0)
     return -1;
-  return cli->json ? report_json (&report, err)
-                   : report_print (report.changed ? "upgraded"
+  return cli->json ? report_json (place, &report, err)
+                   : report_print (place,
+                                   report.changed ? "upgraded"
                                                   : "installed again, the same",
                                    &report, err);
 }

@@ -210,6 +210,18 @@ is "without it is local" "$status $(json "$out" 'd["trust"], d["receipt"]["sourc
   "0 ('local', '$sum')"
 coffer provider uninstall parrot >/dev/null
 
+# What demands the kit's report says so.
+rm "$COFFER_HOME/config/coffer.yaml"
+run coffer provider install "$archive"
+like "the kit is the next step, where its report is demanded" "$status $(cat "$err")" \
+  "coffer kit parrot --record"
+run coffer provider install "$archive" --force --yes --json
+is "also in JSON" "$(json "$out" 'd["needs_kit"]')" True
+without_conformance
+run coffer provider install "$archive" --force --yes --json
+is "and where it is not, it is not" "$(json "$out" 'd["needs_kit"]')" False
+coffer provider uninstall parrot >/dev/null
+
 # -- signed
 
 if command -v minisign >/dev/null 2>&1; then
