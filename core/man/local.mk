@@ -27,6 +27,9 @@ CLEANFILES += %D%/coffer-provider.3
 	  $(srcdir)/%D%/coffer-provider.3.in > $@.tmp && \
 	rm $@.example $@.reference && mv $@.tmp $@
 
+# coffer-provider-lib(3): tests/build/reference.sh holds it to the headers.
+dist_man_MANS += %D%/coffer-provider-lib.3
+
 # coffer-manifest(5): a unit test holds it to the reader.
 dist_man_MANS += %D%/coffer-manifest.5
 

@@ -58,11 +58,26 @@ functions () {
       done
 }
 
-lint () {
-  mandoc -T lint -W warning "$page" | grep -v 'referenced manual not found'
+# The library's: the page has the functions of the headers, each a comment.
+library () {
+  for header in "$COFFER_SOURCE"/sdk/include/coffer/*.h; do
+    case $header in */contract.h|*/provider.h) continue ;; esac
+    sed -e ':a' -e 's|/\*.*\*/||' -e '/\/\*/{N;ba' -e '}' "$header" \
+      | grep -v -E '^(typedef|#)' | grep -oE '\bcoffer_[a-z0-9_]+ \(' \
+      | tr -d ' ('
+  done | sort -u > "$tmp/declared"
+  sed -n 's/^\.It Fn //p' \
+    "$COFFER_SOURCE/core/man/coffer-provider-lib.3" | sort -u > "$tmp/listed"
+  [ -s "$tmp/declared" ] || echo "no header was read"
+  diff "$tmp/declared" "$tmp/listed"
 }
 
-plan 4
+lint () {
+  mandoc -T lint -W warning "$page" \
+    "$COFFER_SOURCE/core/man/coffer-provider-lib.3" | grep -v 'referenced manual not found'
+}
+
+plan 5
 check "sdk/doc/operations.md is current" current
 if command -v python3 >/dev/null 2>&1; then
   check "coffer-provider(3) has the table, and nothing else" both_ways
@@ -70,6 +85,7 @@ else
   skip "coffer-provider(3) has the table, and nothing else" python3
 fi
 check "coffer-provider(3) has each function of the header" silent functions
+check "coffer-provider-lib(3) has each function of the library" silent library
 if command -v mandoc >/dev/null 2>&1; then
   check "mandoc finds nothing wrong in coffer-provider(3)" silent lint
 else
