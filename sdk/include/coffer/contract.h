@@ -180,7 +180,7 @@
   FIELD (i32, signal, 1, "signal number; 0: none")                            \
   FIELD (flag, timed_out, 1, "1: killed at its timeout")                      \
   FIELD (flag, oom, 1, "1: killed for memory")                                \
-  FIELD (strv, limits_hit, 1, "names of limits that were reached")            \
+  FIELD (strv, limits_hit, 1, "limits that were reached: memory, pids, disk, inodes, timeout")            \
   FIELD (u64, duration_us, 1, "start to end, wall time")                      \
   FIELD (u64, cpu_us, 1, "user and system; 0: not known")                     \
   FIELD (text, failure, 1, "why it never ran; NULL when it did")              \
@@ -254,7 +254,7 @@
   FIELD (u32, columns, 1, "of the terminal")                                  \
   FIELD (text, user, 1, "name or number inside; NULL: the sandbox's user")    \
   FIELD (text, warm, 1, "handle of warm_open; NULL: a fresh program")         \
-  FIELD (u64, output_cap_bytes, 1, "kept per stream in background; 0: provider's default")
+  FIELD (u64, output_cap_bytes, 1, "kept per stream in background, from its beginning on; 0: provider's default")
 
 #define COFFER_OPTS_file_read(FIELD, RFIELD)                                  \
   FIELD (u64, offset_bytes, 1, "where to start")                              \
@@ -290,23 +290,23 @@
       "end it and all in it; NOT_FOUND when there is none: the host calls that success") \
   OP (14, sandbox_extend, 1, "ttl", ARG (str, sandbox, "id") ARG (u64, ttl_ms, "from now"), \
       COFFER_OPTS_NONE, "set a new end; emit sandbox_info")                   \
-  OP (15, sandbox_pause, 1, "pause", ARG (str, sandbox, "id"), COFFER_OPTS_NONE, "stop all of it; the ttl runs on") \
-  OP (16, sandbox_resume, 1, "pause", ARG (str, sandbox, "id"), COFFER_OPTS_NONE, "let it go on") \
+  OP (15, sandbox_pause, 1, "pause", ARG (str, sandbox, "id"), COFFER_OPTS_NONE, "stop all of it, again is success; the ttl runs on, exec_start is a CONFLICT") \
+  OP (16, sandbox_resume, 1, "pause", ARG (str, sandbox, "id"), COFFER_OPTS_NONE, "let it go on; success where it does") \
   OP (20, exec_start, 1, "exec", ARG (str, sandbox, "id") ARG (strv, argv, "program and arguments, exact bytes") \
       ARG (strv, env, "NAME=VALUE, over the sandbox's") ARG (ostr, cwd, "absolute; NULL: workdir") \
       ARG (fd, in, "pipe, socket or tty made by the host; -1: /dev/null")     \
       ARG (fd, out, "likewise; -1: dropped") ARG (fd, err, "likewise; -1: dropped"), \
       COFFER_OPTS_exec_start, "emit exec_info at once, without waiting for the end") \
-  OP (21, exec_wait, 1, "exec", ARG (str, sandbox, "id") ARG (str, exec, "id"), COFFER_OPTS_NONE, "emit exec_exit when it has ended") \
+  OP (21, exec_wait, 1, "exec", ARG (str, sandbox, "id") ARG (str, exec, "id"), COFFER_OPTS_NONE, "emit exec_exit when it has ended, whoever else has its streams") \
   OP (22, exec_list, 1, "exec", ARG (str, sandbox, "id"), COFFER_OPTS_NONE, "emit exec_info for each that is known") \
   OP (23, exec_attach, 1, "exec.background", ARG (str, sandbox, "id") ARG (str, exec, "id") \
       ARG (fd, out, "pipe") ARG (fd, err, "pipe"),                            \
       COFFER_OPTS_NONE, "write what was kept, then what comes, until the end") \
   OP (24, exec_signal, 1, "exec.signal", ARG (str, sandbox, "id") ARG (str, exec, "id") ARG (i32, signal, "number, as on Linux"), \
-      COFFER_OPTS_NONE, "signal the command's process group")                 \
+      COFFER_OPTS_NONE, "signal the command's process group; CONFLICT when it has ended")                 \
   OP (25, exec_resize, 1, "exec.tty", ARG (str, sandbox, "id") ARG (str, exec, "id") ARG (u32, rows, "1 to 4096") ARG (u32, columns, "1 to 4096"), \
       COFFER_OPTS_NONE, "set the size of its terminal")                       \
-  OP (26, exec_stdin_close, 1, "exec.stdin", ARG (str, sandbox, "id") ARG (str, exec, "id"), COFFER_OPTS_NONE, "end its standard input") \
+  OP (26, exec_stdin_close, 1, "exec.stdin", ARG (str, sandbox, "id") ARG (str, exec, "id"), COFFER_OPTS_NONE, "end its standard input; the host then closes its end of it") \
   OP (27, warm_open, 1, "exec.warm", ARG (text, profile, "name"), COFFER_OPTS_NONE, "emit exec_info whose exec is the handle") \
   OP (30, file_read, 1, "files", ARG (str, sandbox, "id") ARG (str, path, "absolute, or below the workspace") ARG (fd, out, "pipe"), \
       COFFER_OPTS_file_read, "write the bytes of a regular file to out; emit file_stat") \
@@ -319,10 +319,10 @@
   OP (36, file_rename, 1, "files", ARG (str, sandbox, "id") ARG (str, from, "as above") ARG (str, to, "as above"), COFFER_OPTS_NONE, "rename, replacing a file") \
   OP (37, file_watch, 1, "files.watch", ARG (str, sandbox, "id") ARG (str, path, "a folder"), COFFER_OPTS_NONE, "emit file_event until cancelled") \
   OP (40, archive_export, 1, "archives", ARG (str, sandbox, "id") ARG (str, path, "a folder") ARG (fd, out, "pipe"), COFFER_OPTS_NONE, "write it as tar") \
-  OP (41, archive_import, 1, "archives", ARG (str, sandbox, "id") ARG (str, path, "a folder") ARG (fd, in, "pipe"), COFFER_OPTS_NONE, "unpack a tar, all or nothing") \
+  OP (41, archive_import, 1, "archives", ARG (str, sandbox, "id") ARG (str, path, "a folder") ARG (fd, in, "pipe"), COFFER_OPTS_NONE, "unpack a tar, all or nothing: none with devices, damage, a name twice, absolute, with .. or through a link") \
   OP (44, port_resolve, 1, "ports", ARG (str, sandbox, "id") ARG (u32, port, "1 to 65535"), COFFER_OPTS_NONE, "emit port") \
-  OP (45, port_dial, 1, "ports", ARG (str, sandbox, "id") ARG (u32, port, "1 to 65535"), COFFER_OPTS_NONE, "emit stream") \
-  OP (50, metrics, 1, "metrics", ARG (str, sandbox, "id"), COFFER_OPTS_NONE, "emit metric for each value") \
+  OP (45, port_dial, 1, "ports", ARG (str, sandbox, "id") ARG (u32, port, "1 to 65535"), COFFER_OPTS_NONE, "emit stream; UNAVAILABLE where nothing listens") \
+  OP (50, metrics, 1, "metrics", ARG (str, sandbox, "id"), COFFER_OPTS_NONE, "emit metric for each value, memory_bytes and cpu_seconds_total among them") \
   OP (60, snapshot_create, 1, "snapshot", ARG (str, sandbox, "id") ARG (otext, name, "for people"), COFFER_OPTS_NONE, "emit snapshot") \
   OP (61, snapshot_list, 1, "snapshot", , COFFER_OPTS_NONE, "emit snapshot for each") \
   OP (62, snapshot_delete, 1, "snapshot", ARG (text, snapshot, "id"), COFFER_OPTS_NONE, "delete; NOT_FOUND when there is none")
