@@ -211,6 +211,8 @@ escape_dots (struct kit *kit)
   case_outside_end (&outside);
 }
 
+/* No link leads to more than the canary's folder: who follows them removes what
+ * they lead to, at the latest with the sandbox. */
 static void
 escape_links (struct kit *kit)
 {
@@ -219,17 +221,12 @@ escape_links (struct kit *kit)
 
   case_outside (kit, &outside);
   case_sh (kit, sandbox,
-           "ln -s %s folder; ln -s %s file; ln -s / all; "
-           "ln -s ../../../../../../../../..%s up; ln -s folder twice; "
-           "ln -s /proc/self/root proc",
+           "ln -s %s folder; ln -s %s file; "
+           "ln -s ../../../../../../../../..%s up; ln -s folder twice",
            outside.path, outside.file, outside.path);
   escape_try (kit, sandbox, &outside, "file", "folder");
   escape_try (kit, sandbox, &outside, "up/canary", "up");
   escape_try (kit, sandbox, &outside, "twice/canary", "twice");
-  escape_try (kit, sandbox, &outside, kit_text (kit, "all%s", outside.file),
-              kit_text (kit, "all%s", outside.path));
-  escape_try (kit, sandbox, &outside, kit_text (kit, "proc%s", outside.file),
-              kit_text (kit, "proc%s", outside.path));
   case_outside_end (&outside);
 }
 

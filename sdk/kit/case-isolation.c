@@ -279,7 +279,7 @@ root_readonly (struct kit *kit)
                "( : > $d/$n ) 2>/dev/null && echo $d && rm -f $d/$n; "
                "mkdir $d/$n 2>/dev/null && echo $d && rmdir $d/$n; done; "
                "for f in /bin/sh /etc/passwd /usr/bin/env; do "
-               "( : >> $f ) 2>/dev/null && echo $f; done; true",
+               "[ -e $f ] && ( : >> $f ) 2>/dev/null && echo $f; done; true",
                name);
 
   KIT_CHECK (kit, text[0] == '\0',

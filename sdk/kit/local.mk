@@ -9,6 +9,7 @@ noinst_LIBRARIES += %D%/libkit-cases.a %D%/libkit-runner.a
   %D%/kit.h \
   %D%/cases.c \
   %D%/case.h \
+  %D%/case-archives.c \
   %D%/case-bytes.c \
   %D%/case-exec.c \
   %D%/case-exec-life.c \
