@@ -36,7 +36,9 @@ struct provider {
   struct gate gate;
   struct journal journal;
   pthread_mutex_t said_lock;            /* lines leave one after the other */
-  struct redact_tail kept, shown;       /* said_lock: by journal, and by log */
+  /* said_lock: ends of what the journal kept, what was shown, and what the
+   * module logged and printed. */
+  struct redact_tail kept, shown, logged, printed;
   atomic_uint_fast64_t requests;        /* ids given out */
   pthread_mutex_t probe_lock;
   json_t *facts;                        /* probe_lock */

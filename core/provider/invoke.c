@@ -180,16 +180,21 @@ invoke_fail (struct invoke *invoke, int32_t code, int32_t retryable,
 }
 
 /* A secret in pieces would be found by whoever joins the lines again: those
- * that the journal keeps, and those of them that are shown. */
+ * that the journal keeps, those of them that are shown, and those of each way,
+ * since what is printed and what is logged may mix.  A line that was printed
+ * belongs to no call. */
 static void
-say_line_locked (struct provider *provider, enum log_level level, char *text,
+say_line_locked (struct invoke *invoke, enum log_level level, char *text,
                  const char *end)
 {
+  struct provider *provider = invoke->provider;
   int shown = log_enabled (level, "provider");
-  struct redact_tail *tails[2] = { &provider->kept, &provider->shown };
+  struct redact_tail *tails[] = { invoke->op ? &provider->logged
+                                             : &provider->printed,
+                                  &provider->kept, &provider->shown };
   auto_free char *line = NULL;
 
-  redact_next (provider->redactor, tails, shown ? 2 : 1, text);
+  redact_next (provider->redactor, tails, shown ? 3 : 2, text);
   line = text_printf ("%s%s", text, end);
   if (!line)
     return;
@@ -213,7 +218,7 @@ invoke_log (struct invoke *invoke, int32_t level, const char *text)
   if (level < COFFER_LOG_ERROR || level > COFFER_LOG_DEBUG)
     level = COFFER_LOG_INFO;
   pthread_mutex_lock (&provider->said_lock);
-  say_line_locked (provider, (enum log_level) level, copy,
+  say_line_locked (invoke, (enum log_level) level, copy,
                    strlen (copy) == MAX_LOG_TEXT ? "…" : "");
   pthread_mutex_unlock (&provider->said_lock);
 }

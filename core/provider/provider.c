@@ -21,6 +21,8 @@ provider_free (struct provider *provider)
   opening_free (provider->opening);
   redact_tail_fini (&provider->kept);
   redact_tail_fini (&provider->shown);
+  redact_tail_fini (&provider->logged);
+  redact_tail_fini (&provider->printed);
   pthread_mutex_destroy (&provider->said_lock);
   pthread_mutex_destroy (&provider->probe_lock);
   gate_fini (&provider->gate);

@@ -40,16 +40,16 @@ is_unreserved (unsigned char c)
          || (c >= '0' && c <= '9') || (c != '\0' && strchr ("-._~", c));
 }
 
-/* plus: a space becomes "+", as in forms. */
+/* plus: a space becomes "+", as in forms.  all: every byte is written so. */
 static void
 add_url (struct redactor *redactor, const char *secret, const char *fmt,
-         int plus)
+         int plus, int all)
 {
   coffer_autobuffer struct coffer_buffer buffer = { 0 };
   const char *p;
 
   for (p = secret; *p; p++)
-    if (is_unreserved ((unsigned char) *p))
+    if (!all && is_unreserved ((unsigned char) *p))
       coffer_buffer_add (&buffer, p, 1);
     else if (plus && *p == ' ')
       coffer_buffer_add (&buffer, "+", 1);
@@ -166,9 +166,11 @@ add_secret (struct redactor *redactor, const char *secret)
   add_json (redactor, secret, JSON_ENSURE_ASCII);
   add_json (redactor, secret, JSON_ENSURE_ASCII | JSON_ESCAPE_SLASH);
   add_lines (redactor, secret);
-  add_url (redactor, secret, "%02X", 0);
-  add_url (redactor, secret, "%02x", 0);
-  add_url (redactor, secret, "%02X", 1);
+  add_url (redactor, secret, "%02X", 0, 0);
+  add_url (redactor, secret, "%02x", 0, 0);
+  add_url (redactor, secret, "%02X", 1, 0);
+  add_url (redactor, secret, "%02X", 0, 1);
+  add_url (redactor, secret, "%02x", 0, 1);
   for (before = 0; before < 3; before++)
     add_base64 (redactor, secret, before);
 }

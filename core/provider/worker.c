@@ -21,7 +21,7 @@
 #include "provider/worker.h"
 
 #define READY_NS (20000 * NS_PER_MS)
-#define CLOSE_NS (5000 * NS_PER_MS)
+#define CLOSE_NS (2000 * NS_PER_MS)
 #define EXIT_MS 1000
 #define DEATHS_NS (60000 * NS_PER_MS)
 #define REST_NS (30000 * NS_PER_MS)

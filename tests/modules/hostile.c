@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A provider that does what no provider should, on demand: the sandbox id of
- * sandbox_info is a word, or WORD:ARGUMENT, of the table at the end.  What a
+ * sandbox_info is a word, or WORD:ARGUMENT, of the table at the end, of those that reach
+ * for what is outside (hostile-reach.c) or those that are too much
+ * (hostile-noise.c).  What a
  * word finds out it emits as a fact: name is the word, state "done" or
  * "refused", value the errno's name or what was found.
  *
@@ -32,9 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <coffer/provider.h>
-
-#define CHANNEL 3
+#include "hostile.h"
 
 #ifndef HOSTILE_NAME
 #define HOSTILE_NAME hostile
@@ -42,15 +42,6 @@
 #ifndef HOSTILE_THREADS
 #define HOSTILE_THREADS COFFER_THREADS_PARALLEL
 #endif
-
-struct hostile {
-  char *secret;
-  int runtime_dir;
-  int n_files;
-  const char *first_file;
-  char first_bytes[64];
-  char *url;
-};
 
 /* volatile: what it points to is nobody's. */
 static int *volatile nowhere;
@@ -74,7 +65,7 @@ birth (void)
 }
 #endif
 
-static int32_t
+int32_t
 say (struct coffer_call *call, const char *name, const char *state,
      const char *value)
 {
@@ -85,14 +76,14 @@ say (struct coffer_call *call, const char *name, const char *state,
 }
 
 /* What a system call came to. */
-static int32_t
+int32_t
 report (struct coffer_call *call, const char *name, long result)
 {
   return say (call, name, result < 0 ? "refused" : "done",
               result < 0 ? strerrorname_np (errno) : "");
 }
 
-static void
+void
 wait_call (struct coffer_call *call, int ms)
 {
   struct pollfd p = { .fd = call->cancel_fd, .events = POLLIN };
@@ -823,11 +814,7 @@ do_stop_all (struct coffer_call *call, struct hostile *self, const char *arg)
   return COFFER_OK;
 }
 
-static const struct {
-  const char *word;
-  int32_t (*run) (struct coffer_call *call, struct hostile *self,
-                  const char *arg);
-} words[] = {
+static const struct word words[] = {
   { "ok", do_ok }, { "sleep", do_sleep }, { "wait", do_wait },
   { "hang", do_hang }, { "spin", do_spin }, { "crash", do_crash },
   { "abort", do_abort }, { "exit", do_exit }, { "code", do_code },
@@ -849,10 +836,17 @@ static const struct {
   { "garbage", do_garbage },
   { "oversized", do_oversized }, { "fd_storm", do_fd_storm },
   { "close_fds", do_close_fds }, { "close_output", do_close_output },
-  { "stop_all", do_stop_all },
+  { "stop_all", do_stop_all }, { NULL, NULL }
 };
 
 /* ---- operations ----------------------------------------------------------- */
+
+static void
+hang_in (const struct hostile *self, const char *what)
+{
+  while (self->hangs_in && strcmp (self->hangs_in, what) == 0)
+    pause ();
+}
 
 static int32_t
 hostile_open (struct coffer_call *call, const char *const *config,
@@ -863,6 +857,8 @@ hostile_open (struct coffer_call *call, const char *const *config,
   if (!self)
     return coffer_fail (call, COFFER_LIMIT, "no memory");
   self->runtime_dir = opts ? opts->runtime_dir : -1;
+  self->state_dir = opts ? opts->state_dir : -1;
+  self->kept = -1;
   for (; config && *config; config++) {
     if (strncmp (*config, "api_key=", 8) == 0)
       self->secret = strdup (*config + 8);
@@ -872,6 +868,8 @@ hostile_open (struct coffer_call *call, const char *const *config,
       return coffer_fail (call, COFFER_UNAUTHENTICATED, "the key is wrong");
     if (strcmp (*config, "mode=crash") == 0)
       abort ();
+    if (strncmp (*config, "mode=hang_", 10) == 0)
+      self->hangs_in = strdup (*config + 10);
   }
   while (opts && opts->files && opts->files[self->n_files])
     self->n_files++;
@@ -881,6 +879,7 @@ hostile_open (struct coffer_call *call, const char *const *config,
                sizeof self->first_bytes - 1, 0) < 0)
       strcpy (self->first_bytes, "unreadable");
   }
+  hang_in (self, "open");
   return coffer_opened (call, self);
 }
 
@@ -900,6 +899,8 @@ op_close (struct coffer_call *call, void *self,
 
   (void) call;
   (void) opts;
+  hang_in (hostile, "close");
+  free (hostile->hangs_in);
   free (hostile->secret);
   free (hostile->url);
   free ((char *) hostile->first_file);
@@ -918,8 +919,8 @@ op_probe (struct coffer_call *call, void *self,
                               .state = "degraded", .value = "as built",
                               .how = "read", .narrows = narrows };
 
-  (void) self;
   (void) opts;
+  hang_in (self, "probe");
   return coffer_emit_fact (call, &fact);
 }
 
@@ -939,14 +940,17 @@ static int32_t
 op_sandbox_info (struct coffer_call *call, void *self, const char *sandbox,
                  const struct coffer_sandbox_info_opts *opts)
 {
+  const struct word *const tables[] = { words, reach_words, noise_words };
   size_t i, size = strcspn (sandbox, ":");
   const char *arg = sandbox[size] ? sandbox + size + 1 : "";
+  const struct word *word;
 
   (void) opts;
-  for (i = 0; i < sizeof words / sizeof words[0]; i++)
-    if (strlen (words[i].word) == size
-        && strncmp (words[i].word, sandbox, size) == 0)
-      return words[i].run (call, self, arg);
+  for (i = 0; i < sizeof tables / sizeof tables[0]; i++)
+    for (word = tables[i]; word->word; word++)
+      if (strlen (word->word) == size
+          && strncmp (word->word, sandbox, size) == 0)
+        return word->run (call, self, arg);
   return coffer_fail (call, COFFER_NOT_FOUND, "no such word");
 }
 
@@ -979,9 +983,9 @@ op_exec_start (struct coffer_call *call, void *self, const char *sandbox,
 {
   struct coffer_exec_info info = { .size = sizeof info, .exec = "ex-1",
                                    .state = "running", .argv = argv };
+  struct hostile *hostile = self;
   size_t i;
 
-  (void) self;
   (void) sandbox;
   (void) env;
   (void) cwd;
@@ -992,6 +996,8 @@ op_exec_start (struct coffer_call *call, void *self, const char *sandbox,
     if (write (out, argv[i], strlen (argv[i])) < 0
         || write (out, "\n", 1) < 0)
       return coffer_fail (call, COFFER_IO, "write");
+  if (strcmp (argv[0], "keep") == 0)
+    hostile->kept = dup (out);
   return coffer_emit_exec_info (call, &info);
 }
 

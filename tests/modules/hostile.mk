@@ -1,28 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 # Modules for tests of the loader, dispatch and the worker.  One source that
 # does what no provider should, on demand.
+HOSTILE_SOURCES = %D%/hostile.c %D%/hostile-reach.c %D%/hostile-noise.c \
+  %D%/hostile.h
 TEST_MODULES = %D%/hostile.so %D%/serial.so %D%/birth_hang.so \
   %D%/birth_abort.so
 check_PROGRAMS += $(TEST_MODULES)
 
-%C%_hostile_so_SOURCES = %D%/hostile.c
+%C%_hostile_so_SOURCES = $(HOSTILE_SOURCES)
 %C%_hostile_so_CPPFLAGS = $(MODULE_CPP_FLAGS)
 %C%_hostile_so_CFLAGS = $(MODULE_CC_FLAGS)
 %C%_hostile_so_LDFLAGS = $(MODULE_LINK_FLAGS)
 
-%C%_serial_so_SOURCES = %D%/hostile.c
+%C%_serial_so_SOURCES = $(HOSTILE_SOURCES)
 %C%_serial_so_CPPFLAGS = $(MODULE_CPP_FLAGS) -DHOSTILE_NAME=serial \
   -DHOSTILE_THREADS=COFFER_THREADS_SERIAL
 %C%_serial_so_CFLAGS = $(MODULE_CC_FLAGS)
 %C%_serial_so_LDFLAGS = $(MODULE_LINK_FLAGS)
 
-%C%_birth_hang_so_SOURCES = %D%/hostile.c
+%C%_birth_hang_so_SOURCES = $(HOSTILE_SOURCES)
 %C%_birth_hang_so_CPPFLAGS = $(MODULE_CPP_FLAGS) -DHOSTILE_NAME=birth_hang \
   -DHOSTILE_BIRTH_HANG
 %C%_birth_hang_so_CFLAGS = $(MODULE_CC_FLAGS)
 %C%_birth_hang_so_LDFLAGS = $(MODULE_LINK_FLAGS)
 
-%C%_birth_abort_so_SOURCES = %D%/hostile.c
+%C%_birth_abort_so_SOURCES = $(HOSTILE_SOURCES)
 %C%_birth_abort_so_CPPFLAGS = $(MODULE_CPP_FLAGS) \
   -DHOSTILE_NAME=birth_abort -DHOSTILE_BIRTH_ABORT
 %C%_birth_abort_so_CFLAGS = $(MODULE_CC_FLAGS)

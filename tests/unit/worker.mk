@@ -31,3 +31,14 @@ UNIT_TESTS += %D%/test-rights
 %C%_test_rights_LDADD = $(UNIT_PROVIDER_LIBS) $(SECCOMP_LIBS)
 EXTRA_%C%_test_rights_DEPENDENCIES = $(TEST_MODULES) \
   core/provider/worker/coffer-worker
+
+UNIT_TESTS += %D%/test-hostile
+%C%_test_hostile_SOURCES = %D%/test-hostile.c %D%/hostile-world.c \
+  %D%/hostile-world.h %D%/provider-fixture.c %D%/provider-fixture.h \
+  %D%/harness.h
+%C%_test_hostile_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_hostile_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_hostile_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_hostile_LDADD = $(UNIT_PROVIDER_LIBS)
+EXTRA_%C%_test_hostile_DEPENDENCIES = $(TEST_MODULES) \
+  core/provider/worker/coffer-worker
