@@ -38,6 +38,12 @@ FUZZERS += %D%/fuzz-manifest
 %C%_fuzz_manifest_LDFLAGS = $(FUZZ_LINK_FLAGS)
 %C%_fuzz_manifest_LDADD = $(UNIT_PROVIDER_LIBS)
 
+FUZZERS += %D%/fuzz-yaml-edit
+%C%_fuzz_yaml_edit_SOURCES = %D%/fuzz-yaml-edit.c $(FUZZ_MAIN)
+%C%_fuzz_yaml_edit_CFLAGS = $(FUZZ_CC_FLAGS)
+%C%_fuzz_yaml_edit_LDFLAGS = $(FUZZ_LINK_FLAGS)
+%C%_fuzz_yaml_edit_LDADD = $(UNIT_BASE_LIBS)
+
 FUZZERS += %D%/fuzz-elf
 %C%_fuzz_elf_SOURCES = %D%/fuzz-elf.c $(FUZZ_MAIN)
 %C%_fuzz_elf_CFLAGS = $(FUZZ_CC_FLAGS)
