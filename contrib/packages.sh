@@ -21,8 +21,6 @@ package_present () {
     busybox-static) command -v busybox >/dev/null 2>&1 && return 0 ;;
     pkg-config|gcc|make|autoconf|automake|python3|git|clang|g++)
       command -v "$1" >/dev/null 2>&1 && return 0 ;;
-    python3-jsonschema)
-      python3 -c 'import jsonschema' 2>/dev/null && return 0 ;;
     libclang-rt-dev)
       [ -e "$(clang -print-resource-dir 2>/dev/null)/lib/linux/libclang_rt.fuzzer-$(uname -m).a" ] \
         && return 0 ;;
