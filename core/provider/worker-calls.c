@@ -438,9 +438,8 @@ fail_dead (struct provider *provider, struct pending *pending)
   if (error && epitaph && epitaph->details)
     error->details = json_deep_copy (epitaph->details);
   pthread_mutex_unlock (&worker->lock);
-  error_detail (&error, "log",
-                journal_since (&provider->journal,
-                               pending->invoke->first_line));
+  worker_last_words (&error, journal_since (&provider->journal,
+                                            pending->invoke->first_line));
   outcome_fault (&pending->invoke->outcome, error);
   pending->done = 1;
 }

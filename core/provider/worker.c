@@ -105,6 +105,24 @@ make_epitaph (struct provider *provider, const struct process_end *end,
   return error;
 }
 
+void
+worker_last_words (struct error **err, json_t *take_log)
+{
+  size_t n = json_array_size (take_log);
+  const char *last
+    = n > 0 ? json_string_value (json_array_get (take_log, n - 1)) : NULL;
+  struct error *longer = NULL;
+
+  if (last && (*err)->number == E_PROVIDER_EXITED) {
+    error_set (&longer, E_PROVIDER_EXITED, 0, "%s; the last it said: %.200s",
+               error_message (*err), last);
+    longer->details = steal ((*err)->details);
+    error_free (*err);
+    *err = longer;
+  }
+  error_detail (err, "log", take_log);
+}
+
 static void
 unref_locked (struct worker *worker, struct process *process)
 {
@@ -446,7 +464,7 @@ start_locked (struct provider *provider, int64_t deadline_ns,
       || call_open (provider, process, deadline_ns, &error) < 0) {
     abandon (provider, process, &error);
     if (!error->details || !json_object_get (error->details, "log"))
-      error_detail (&error, "log", journal_since (&provider->journal, mark));
+      worker_last_words (&error, journal_since (&provider->journal, mark));
     worker_unref (worker, process);
     return error_move (err, error);
   }

@@ -107,6 +107,9 @@ void pending_fini (struct pending *pending);
  * reason: a fault of the module's, or NULL when it went by itself. */
 void worker_process_died (struct provider *provider, struct process *process,
                           struct error *reason, int grace_ms);
+/* The log goes into the details; the last line of it, which mostly says why a
+ * process is gone, into the message of one that ended. */
+void worker_last_words (struct error **err, json_t *take_log);
 void worker_unref (struct worker *worker, struct process *process);
 /* Lines of stdout and stderr, into the log. */
 void worker_drain_output (struct provider *provider, struct process *process,

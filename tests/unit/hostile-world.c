@@ -302,6 +302,23 @@ world_children (void)
 }
 
 int
+world_other_child (const struct world *world, pid_t other)
+{
+  DIR *proc = opendir ("/proc");
+  struct dirent *entry;
+  int found = 0, pid;
+
+  while (!found && (entry = readdir (proc))) {
+    pid = atoi (entry->d_name);
+    if (parent_of (entry->d_name) == getpid () && pid != world->victim
+        && pid != other)
+      found = pid;
+  }
+  closedir (proc);
+  return found;
+}
+
+int
 world_reap (const struct world *world, pid_t other)
 {
   siginfo_t info = { .si_pid = 0 };

@@ -42,6 +42,8 @@ char *world_joined_log (struct world *world);
 
 /* Processes whose parent is this one, zombies too. */
 int world_children (void);
+/* A child that is neither the victim nor `other`; 0: there is none. */
+int world_other_child (const struct world *world, pid_t other);
 /* Reaps one that has ended, which is neither the victim nor `other`; whether
  * there was one. */
 int world_reap (const struct world *world, pid_t other);

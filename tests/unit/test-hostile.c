@@ -627,6 +627,43 @@ a_probe_that_hangs_holds_nobody_else (void **state)
 }
 
 static void *
+open_main (void *data)
+{
+  struct run *run = data;
+
+  run->number = fixture_open (run->fixture, PROVIDER_WORKER, &run->error);
+  run->done = 1;
+  return NULL;
+}
+
+/* Before `open` returns, and before the module is there at all. */
+static void
+an_open_that_hangs_holds_nobody_else (void **state)
+{
+  int other = provider_worker_pid (bystander->provider), i, worker;
+  int64_t began;
+
+  (void) state;
+  for (i = 0; i < 2; i++) {
+    struct run run = { .fixture = i ? fixture_hanging_in ("open") : fixture_new (
+      &(struct fixture_spec){ .module = "birth_hang" }) };
+    began = coffer_now_ns ();
+    pthread_create (&run.thread, NULL, open_main, &run);
+    while (coffer_now_ns () - began < 200000000)
+      fixture_assert_serves (bystander);
+    assert_int_equal (run.done, 0);
+    worker = world_other_child (&world, other);
+    assert_true (worker > 0);
+    kill (worker, SIGKILL);
+    pthread_join (run.thread, NULL);
+    assert_int_equal (run.number, E_PROVIDER_EXITED);
+    error_free (run.error);
+    fixture_free (run.fixture);
+    assert_true (others_are_gone ());
+  }
+}
+
+static void *
 close_main (void *data)
 {
   struct run *run = data;
@@ -973,6 +1010,7 @@ main (void)
   const struct CMUnitTest rest[] = {
     cmocka_unit_test (attacks_that_last_are_contained),
     cmocka_unit_test (a_probe_that_hangs_holds_nobody_else),
+    cmocka_unit_test (an_open_that_hangs_holds_nobody_else),
     cmocka_unit_test (a_stream_that_is_kept_ends_with_the_worker),
     cmocka_unit_test (what_a_slow_caller_leaves_is_bounded),
     cmocka_unit_test (nothing_of_a_worker_outlives_its_host),

@@ -107,6 +107,8 @@ an_abort_is_told_with_what_it_printed (void **state)
   log = json_object_get (error->details, "log");
   assert_string_equal (json_string_value (json_array_get (log, 0)),
                        "assertion of it failed");
+  assert_non_null (strstr (error->message, "signal 6 (SIGABRT); the last it "
+                                           "said: assertion of it failed"));
   error_free (error);
   fixture_assert_serves (fixture);
   fixture_free (fixture);
@@ -685,6 +687,7 @@ a_constructor_that_dies_is_told (void **state)
   assert_int_equal (fixture_open (fixture, PROVIDER_WORKER, &error),
                     E_PROVIDER_EXITED);
   assert_non_null (strstr (error->message, "ABRT"));
+  assert_non_null (strstr (error->message, "constructor: no"));
   assert_string_equal (
     json_string_value (json_array_get (json_object_get (error->details,
                                                         "log"), 0)),
