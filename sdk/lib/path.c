@@ -54,18 +54,18 @@ invalid:
   return -1;
 }
 
-/* What O_NOFOLLOW called no folder, while it is a link. */
+/* A folder on the way.  A link is ENOTDIR to the kernel; one that is swapped
+ * for a folder just when it is looked at has been there, and is a link. */
 static int
-refuse_link (int dir, const char *name)
+open_step (int dir, const char *name)
 {
   struct stat st;
-  int keep = errno;
+  int fd = openat (dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-  if (keep == ENOTDIR
-      && fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0
-      && S_ISLNK (st.st_mode))
-    keep = ELOOP;
-  errno = keep;
+  if (fd >= 0 || errno != ENOTDIR)
+    return fd;
+  if (fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+    errno = S_ISLNK (st.st_mode) || S_ISDIR (st.st_mode) ? ELOOP : ENOTDIR;
   return -1;
 }
 
@@ -80,9 +80,9 @@ open_stepwise (int root, const char *path, int flags, mode_t mode)
   for (; (slash = strchr (path, '/')); path = slash + 1) {
     memcpy (part, path, (size_t) (slash - path));
     part[slash - path] = '\0';
-    next = openat (at, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    next = open_step (at, part);
     if (next < 0)
-      return refuse_link (at, part);
+      return -1;
     coffer_fd_close (&dir);
     at = dir = next;
   }

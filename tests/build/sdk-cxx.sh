@@ -3,6 +3,7 @@
 # The example in C++, as an author gets it: copied from a DESTDIR install and
 # built with what is installed there, sealed, kitted, and called.
 . "$COFFER_SOURCE/tests/build/tap.sh"
+. "$COFFER_SOURCE/tests/docs/blocks.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR COFFER_PROVIDER
 plan 6
 # The one of the compiler that built the library, whose sanitizers it may have.
@@ -37,7 +38,8 @@ exports_one () {
     = coffer_provider_0 ]
 }
 check "it exports one symbol, whatever its templates do" exports_one
-check "it is conformant" "$COFFER_BUILD/coffer" kit build/shelf.yaml
+kit_of "$tmp/bin"
+check "it is conformant" "$tmp/bin/coffer" kit build/shelf.yaml
 mkdir -p -m 755 "$tmp/home/config"
 echo 'require_conformance: false' > "$tmp/home/config/coffer.yaml"
 check "it is installed" "$COFFER_BUILD/coffer" provider install build --yes

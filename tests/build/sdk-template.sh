@@ -4,6 +4,7 @@
 # make and by autotools with nothing but what is installed there, sealed, and
 # packed, installed, kitted and made to run a command.
 . "$COFFER_SOURCE/tests/build/tap.sh"
+. "$COFFER_SOURCE/tests/docs/blocks.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR COFFER_PROVIDER
 # A library with sanitizers wants a module with them.
 CC=$(sed -n 's/^\(CC\|SANITIZE\) = *//p' "$COFFER_BUILD/Makefile" | tr '\n' ' ')
@@ -57,7 +58,8 @@ runs () {
     || { echo "said $said and $status"; return 1; }
 }
 check "it is packed and installed, and a command runs in it" runs build
-check "it is conformant" coffer kit build/example.yaml
+kit_of "$tmp/bin"
+check "it is conformant" "$tmp/bin/coffer" kit build/example.yaml
 times_out () {
   coffer run --provider example --timeout 1s -- \
     sh -c 'sleep 4242 & (sleep 4242 &) ; sleep 4242' && status=0 || status=$?

@@ -39,3 +39,26 @@ script () {
       }
     }' "$1"
 }
+
+# kit_of FOLDER: a coffer there that goes before COFFER_BUILD's.  With sanitizers
+# no provider is ever conformant, but "incomplete" with exit status 3, and none
+# that is not shipped would be opened: for such a build both are forgiven.
+kit_of () {
+  mkdir -p "$1"
+  if ! grep -q '^SANITIZE = .' "$COFFER_BUILD/Makefile"; then
+    ln -s "$COFFER_BUILD/coffer" "$1/coffer"
+    return
+  fi
+  cat > "$1/coffer" <<END
+#!/bin/sh
+if [ "\$1" != kit ] && [ -n "\${COFFER_HOME:-}" ]; then
+  mkdir -p "\$COFFER_HOME/config"
+  echo 'require_conformance: false' > "\$COFFER_HOME/config/coffer.yaml"
+fi
+"$COFFER_BUILD/coffer" "\$@"
+status=\$?
+[ "\$1 \$status" != "kit 3" ] || status=0
+exit \$status
+END
+  chmod 755 "$1/coffer"
+}

@@ -55,7 +55,7 @@ PKG_CONFIG_SYSROOT_DIR=$tmp/dest
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR
 
 mkdir "$tmp/here" "$tmp/home"
-ln -s "$COFFER_BUILD" "$tmp/here/build"
+kit_of "$tmp/here/build"
 grep -oE '^<!-- file: .* -->$' "$readme" | awk '{ print $3 }' \
   | while read -r name; do
     blocks "$readme" "file: $name" | sed "s/x86_64/$(uname -m)/" > "$tmp/here/$name"

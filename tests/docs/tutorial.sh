@@ -29,7 +29,8 @@ PKG_CONFIG_SYSROOT_DIR=$tmp/dest
 export PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR
 # A library with sanitizers wants a module with them.
 CC=$(sed -n 's/^\(CC\|SANITIZE\) = *//p' "$COFFER_BUILD/Makefile" | tr '\n' ' ')
-PATH=$COFFER_BUILD:$PATH
+kit_of "$tmp/bin"
+PATH=$tmp/bin:$PATH
 export CC PATH
 mkdir "$tmp/empty"
 chmod go-w "$tmp/empty"

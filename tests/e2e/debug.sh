@@ -11,11 +11,8 @@ mkdir -p "$folder"
 chmod 755 "$COFFER_HOME/providers" "$folder"
 install -m 644 "$COFFER_BUILD/tests/e2e/modules/parrot.so" \
   "$COFFER_SOURCE/tests/e2e/modules/parrot.yaml" "$folder"
-cat >> "$folder/parrot.yaml" <<END
-config:
-  token: {type: secret, env: PARROT_TOKEN}
-  pin: {type: secret, env: PARROT_PIN}
-END
+sed -i 's|^config:|&\n  pin: {type: secret, env: PARROT_PIN}|' \
+  "$folder/parrot.yaml"
 coffer seal "$folder/parrot.yaml"
 printf '{"trust":"local","manifest_sha256":"%s"}\n' \
   "$(sha256sum <"$folder/parrot.yaml" | cut -c 1-64)" >"$folder/receipt.json"
