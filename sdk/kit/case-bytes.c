@@ -219,13 +219,36 @@ case_names (struct kit *kit, const char *sandbox, const char *path,
 /* ---- a folder outside ---------------------------------------------------- */
 
 void
+case_outside_end (struct case_outside *outside)
+{
+  DIR *dir = opendir (outside->path);
+  struct dirent *entry;
+
+  while (dir != NULL && (entry = readdir (dir)) != NULL)
+    if (unlinkat (dirfd (dir), entry->d_name, 0) == -1)
+      unlinkat (dirfd (dir), entry->d_name, AT_REMOVEDIR);
+  if (dir != NULL)
+    closedir (dir);
+  rmdir (outside->path);
+}
+
+static void
+outside_clean (void *data)
+{
+  case_outside_end (data);
+}
+
+void
 case_outside (struct kit *kit, struct case_outside *outside)
 {
+  struct case_outside *copy = kit_memory (kit, sizeof *copy);
   int fd;
 
   strcpy (outside->path, "/tmp/coffer-kit-XXXXXX");
   KIT_CHECK (kit, mkdtemp (outside->path) != NULL, "%s: %s", outside->path,
              strerror (errno));
+  *copy = *outside;
+  kit_at_end (kit, outside_clean, copy);
   outside->file = kit_text (kit, "%s/canary", outside->path);
   outside->secret = kit_random_word (kit, 40);
   fd = open (outside->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
@@ -272,20 +295,6 @@ case_outside_intact (struct kit *kit, struct case_outside *outside,
   kit_fail (kit, "after %s a file of this machine, outside of every sandbox, "
             "%s",
             after, fault);
-}
-
-void
-case_outside_end (struct case_outside *outside)
-{
-  DIR *dir = opendir (outside->path);
-  struct dirent *entry;
-
-  while (dir != NULL && (entry = readdir (dir)) != NULL)
-    if (unlinkat (dirfd (dir), entry->d_name, 0) == -1)
-      unlinkat (dirfd (dir), entry->d_name, AT_REMOVEDIR);
-  if (dir != NULL)
-    closedir (dir);
-  rmdir (outside->path);
 }
 
 /* ---- all texts of a reply ------------------------------------------------ */

@@ -105,7 +105,8 @@ void case_put_text (struct kit *kit, const char *sandbox, const char *path,
 char *case_names (struct kit *kit, const char *sandbox, const char *path,
                   uint32_t depth);
 /* A folder on this machine, outside of every sandbox, with one file "canary"
- * of secret bytes; removed with all in it by case_outside_end. */
+ * of secret bytes; removed with all in it by case_outside_end, at the latest
+ * when the case ends. */
 struct case_outside {
   char path[64];
   char *file;                   /* path/canary */

@@ -87,6 +87,9 @@ _Noreturn void kit_fail (struct kit *kit, const char *fmt, ...)
     if (!(condition))                                                         \
       kit_fail (kit, __VA_ARGS__);                                            \
   } while (0)
+/* What the case made on this machine is removed by `clean (data)` when its
+ * sandboxes have been killed, however it ends; there is one such function. */
+void kit_at_end (struct kit *kit, void (*clean) (void *data), void *data);
 /* A diagnostic line: in the report, and shown when the case does not pass. */
 void kit_note (struct kit *kit, const char *fmt, ...)
   __attribute__ ((format (printf, 2, 3)));

@@ -115,6 +115,8 @@ struct kit {
   pthread_mutex_t end_lock;     /* taken once, by whoever ends the case */
   struct kit_instance *instances, *first;
   uint32_t n_memory;
+  void (*at_end) (void *data);
+  void *at_end_data;
 };
 
 /* Runs in the forked child and never returns. */
