@@ -122,6 +122,31 @@ snapshots_unknown (struct kit *kit)
   kit_reply_reset (&reply);
 }
 
+/* A new sandbox begins as the other was when it was saved. */
+static void
+snapshots_restore (struct kit *kit)
+{
+  const char *const sandbox = kit_sandbox (kit);
+  const char *const word = kit_random_word (kit, 30);
+  struct coffer_sandbox_spec spec = kit_spec (kit);
+  struct coffer_snapshot saved;
+  const char *other, *text;
+
+  case_sh (kit, sandbox, "printf %s > f; mkdir -p d/e; ln -s ../f d/l; "
+           "printf '#!/bin/sh\\nexit 0\\n' > run; chmod 750 run", word);
+  saved = snapshot_make (kit, sandbox, "saved");
+  case_sh (kit, sandbox, "rm -r d; echo later > f; : > new");
+  spec.template_name = saved.snapshot;
+  other = kit_sandbox_with (kit, kit_first (kit), &spec);
+  text = case_sh (kit, other, "cat f; echo; ls -A; cat d/l; test -d d/e && "
+                  "./run && echo whole");
+  snapshot_drop (kit, saved.snapshot);
+  KIT_CHECK (kit, strcmp (text, kit_text (kit, "%s\nd\nf\nrun\n%swhole\n",
+                                          word, word)) == 0,
+             "a sandbox made of a snapshot was to have its files: \"%s\"",
+             case_shown (kit, text, strlen (text)));
+}
+
 const struct kit_case kit_snapshot_cases[] = {
   { "snapshots.create", "snapshot",
     "A snapshot has an id of its own, the name that it was given, and is in "
@@ -130,6 +155,9 @@ const struct kit_case kit_snapshot_cases[] = {
   { "snapshots.delete", "exec snapshot",
     "A snapshot that was deleted is gone, and another and the sandbox are not.",
     snapshots_delete },
+  { "snapshots.restore", "exec snapshot",
+    "A sandbox whose template_name is a snapshot's id begins with its files.",
+    snapshots_restore },
   { "snapshots.unknown", "snapshot",
     "Of no sandbox, and of no snapshot, it is NOT_FOUND.", snapshots_unknown },
   { NULL }

@@ -58,8 +58,7 @@ check_LIBRARIES += %D%/libplace-mutants.a
 %C%_kit_coffer_kit_SOURCES = sdk/kit/runner/main.c
 %C%_kit_coffer_kit_LDADD = $(kit_archives) %D%/libplace-mutants.a $(kit_libs)
 
-EXTRA_DIST += %D%/reference.yaml %D%/mutants.tsv %D%/make-manifests \
-  %D%/run.py
+EXTRA_DIST += %D%/reference.yaml %D%/mutants.tsv %D%/make-manifests
 mutants_programs = %D%/reference.so %D%/mutant.so %D%/reference-keeper
 mutants_made = $(mutants_stage)/made
 mutants_providers = $(mutants_stage)/providers-$(CONTRACT_MAJOR)
@@ -90,4 +89,4 @@ clean-local: clean-mutants
 clean-mutants:
 	-rm -rf $(mutants_stage)
 
-SCENARIOS += %D%/reference.sh
+SCENARIOS += %D%/reference.sh %D%/run.py

@@ -120,7 +120,7 @@
   FIELD (flag, writable, 1, "1: writes inside reach the source")
 
 #define COFFER_FIELDS_sandbox_spec(FIELD, RFIELD)                             \
-  FIELD (text, template_name, 1, "root file system; NULL: the provider's own") \
+  FIELD (text, template_name, 1, "root file system, or a snapshot's id; NULL: the provider's own") \
   FIELD (text, image, 1, "container image, for engines")                      \
   FIELD (text, profile, 1, "name of the profile the values came from")        \
   FIELD (strv, env, 1, "NAME=VALUE for every command")                        \

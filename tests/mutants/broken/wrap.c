@@ -135,9 +135,14 @@ forward_run (void *data)
 void
 wrap_endless (struct wrapped *wrapped)
 {
-  struct forward *forward = calloc (1, sizeof *forward);
+  const int64_t left = wrapped->call.deadline_ns - coffer_now_ns ();
+  struct forward *forward;
   int ends[2];
 
+  /* Only of those that are short, as the others never come. */
+  if (left < 150000000 || left > 600000000)
+    return;
+  forward = calloc (1, sizeof *forward);
   if (!forward || pipe2 (ends, O_CLOEXEC) < 0)
     abort ();
   *forward = (struct forward) {

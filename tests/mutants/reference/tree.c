@@ -36,6 +36,25 @@ read_text (const char *path)
     text;
 }
 
+/* The kernel may leave one out while others come and go: what is the same twice
+ * is whole. */
+static char *
+read_children (const char *path)
+{
+  char *text = read_text (path), *again = NULL;
+
+  for (int tries = 0; text && tries < 10; tries++) {
+    again = read_text (path);
+    if (again && strcmp (text, again) == 0)
+      break;
+    free (text);
+    text = again;
+    again = NULL;
+  }
+  free (again);
+  return text;
+}
+
 static int walk (pid_t pid, unsigned depth, int last, tree_visit *visit,
                  void *data);
 
@@ -74,7 +93,7 @@ walk (pid_t pid, unsigned depth, int last, tree_visit *visit, void *data)
       continue;
     snprintf (path, sizeof path, "/proc/%d/task/%.16s/children", (int) pid,
               entry->d_name);
-    text = read_text (path);
+    text = read_children (path);
     if (text)
       r = walk_list (text, depth, last, visit, data);
     free (text);
