@@ -90,19 +90,19 @@ guest_result () { # 0|1 WHAT
 # The lines of one job, numbered on, with its name before each.
 guest_job () { # NAME STATUS-FILE TAP LOG
   awk -v job="$1" -v status="$(cat "$2" 2>/dev/null)" -v n="$guest_count" '
-    function result (ok, what) { n++; print ok " " n " - " job ": " what }
+    function result(ok, what) { n++; print ok " " n " - " job ": " what }
     /^(not )?ok [0-9]+/ {
       verdict = /^not/ ? "not ok" : "ok"
-      sub (/^(not )?ok [0-9]+ *(- )?/, ""); result (verdict, $0); count++
+      sub (/^(not )?ok [0-9]+ *(- )?/, ""); result(verdict, $0); count++
       next
     }
-    /^1\.\.0 # SKIP/ { sub (/^1\.\.0 /, ""); result ("ok", $0); planned = 1; next }
+    /^1\.\.0 # SKIP/ { sub (/^1\.\.0 /, ""); result("ok", $0); planned = 1; next }
     /^1\.\.[0-9]+/ { sub (/^1\.\./, ""); planned = 1; plan = $0 + 0; next }
     /^#/ { print; next }
     END {
-      if (status != "0") result ("not ok", "ended with status " status)
+      if (status != "0") result("not ok", "ended with status " status)
       else if (!planned || plan != count)
-        result ("not ok", "said " count + 0 " of " plan + 0 " results")
+        result("not ok", "said " count + 0 " of " plan + 0 " results")
     }' "$3"
   sed 's/^/#   | /' "$4" | tail -20
 }
