@@ -41,65 +41,94 @@ clone_waited (int (*function) (void *), void *data, int flags, int *pidfd)
 
 /* ---- no precedence ------------------------------------------------------ */
 
+enum { AT_NICE = 1, AT_TURN = 2, AT_DISK = 4, AT_END = 8 };
+
+static const char end_path[] = "/proc/self/oom_score_adj";
+
 /* Fifo, round robin and deadline go before all others' work. */
 static int
-turn_usual (void)
+turn_found (void)
 {
-  struct sched_param none = { 0 };
-  long policy = syscall (SYS_sched_getscheduler, 0);
+  const int policy = sched_getscheduler (0);
 
   if (policy < 0)
     return -1;
-  if (policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE)
-    return 0;
-  return (int) syscall (SYS_sched_setscheduler, 0, SCHED_OTHER, &none);
+  return policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE
+           ? 0 : AT_TURN;
 }
 
 static int
-nice_usual (void)
+nice_found (void)
 {
   /* The call's own answer is 20 less the value. */
   long answer = syscall (SYS_getpriority, PRIO_PROCESS, 0);
 
-  if (answer <= 20)
-    return answer < 0 ? -1 : 0;
-  return (int) syscall (SYS_setpriority, PRIO_PROCESS, 0, 0);
+  return answer < 0 ? -1 : answer > 20 ? AT_NICE : 0;
 }
 
 static int
-disk_usual (void)
+disk_found (void)
 {
   long priority = syscall (SYS_ioprio_get, IO_SELF, 0);
 
-  if (priority < 0 || IO_CLASS (priority) != IO_REALTIME)
-    return priority < 0 && errno != ENOSYS ? -1 : 0;
-  return (int) syscall (SYS_ioprio_set, IO_SELF, 0, 0);
+  if (priority < 0)
+    return errno == ENOSYS ? 0 : -1;
+  return IO_CLASS (priority) == IO_REALTIME ? AT_DISK : 0;
 }
 
 /* What the kernel spares when memory is short it would spare there too, and end
  * somebody else in its place. */
 static int
-end_usual (void)
+end_found (void)
 {
-  static const char path[] = "/proc/self/oom_score_adj";
   char first = '0';
-  int fd = (int) syscall (SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-  long n = fd < 0 ? -1 : syscall (SYS_read, fd, &first, 1);
+  int fd = open (end_path, O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd < 0 ? -1 : read (fd, &first, 1);
 
   if (fd >= 0)
-    syscall (SYS_close, fd);
-  if (n != 1 || first != '-')
-    return n == 1 ? 0 : -1;
-  fd = (int) syscall (SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
-  n = fd < 0 ? -1 : syscall (SYS_write, fd, "0", 1);
+    close (fd);
+  return n != 1 ? -1 : first == '-' ? AT_END : 0;
+}
+
+int
+precedence_found (void)
+{
+  const int all[] = { nice_found (), turn_found (), disk_found (),
+                      end_found () };
+  int found = 0;
+  size_t i;
+
+  for (i = 0; i < sizeof all / sizeof all[0]; i++) {
+    if (all[i] == -1)
+      return -1;
+    found |= all[i];
+  }
+  return found;
+}
+
+static int
+end_usual (void)
+{
+  int fd = (int) syscall (SYS_openat, AT_FDCWD, end_path,
+                          O_WRONLY | O_CLOEXEC);
+  long n = fd < 0 ? -1 : syscall (SYS_write, fd, "0", 1);
+
   if (fd >= 0)
     syscall (SYS_close, fd);
   return n == 1 ? 0 : -1;
 }
 
 int
-precedence_drop (void)
+precedence_drop (int found)
 {
-  return nice_usual () == -1 || turn_usual () == -1 || disk_usual () == -1
-           ? -1 : end_usual ();
+  struct sched_param none = { 0 };
+
+  if (((found & AT_NICE)
+       && syscall (SYS_setpriority, PRIO_PROCESS, 0, 0) == -1)
+      || ((found & AT_TURN)
+          && syscall (SYS_sched_setscheduler, 0, SCHED_OTHER, &none) == -1)
+      || ((found & AT_DISK)
+          && syscall (SYS_ioprio_set, IO_SELF, 0, 0) == -1))
+    return -1;
+  return found & AT_END ? end_usual () : 0;
 }

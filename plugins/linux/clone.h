@@ -13,10 +13,12 @@
 pid_t clone_waited (int (*function) (void *), void *data, int flags,
                     int *pidfd);
 
-/* In such a child, by system calls only: gives up what goes before others at
- * the processor, the disk and the end of memory; what goes behind them stays.
- * -1 with errno. */
-int precedence_drop (void);
+/* What of the calling thread goes before others at the processor, the disk and
+ * the end of memory, which a child would have of it: bits, or -1 with errno. */
+int precedence_found (void);
+/* In such a child, by system calls only: gives that up; what goes behind others
+ * stays.  -1 with errno. */
+int precedence_drop (int found);
 
 /* ---- clone3 ------------------------------------------------------------- */
 

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "layer.h"
@@ -94,6 +96,17 @@ init_file (const struct making *making, const char *name, char *out,
   return n;
 }
 
+int
+init_limit (const struct making *making, int which, uint64_t *out)
+{
+  struct rlimit limit;
+
+  if (syscall (SYS_prlimit64, making->pid, which, NULL, &limit) == -1)
+    return -1;
+  *out = limit.rlim_max == RLIM_INFINITY ? UINT64_MAX : limit.rlim_max;
+  return 0;
+}
+
 /* One id, and the one that was meant. */
 static int
 map_holds (const struct making *making, const char *name, uint32_t outside)
@@ -140,34 +153,33 @@ facts_each (struct making *making)
 {
   const struct coffer_sandbox_spec *spec = making->spec;
   const struct {
-    const char *fact, *line;
+    const char *fact;
+    int which;
     uint64_t value;
   } rows[] = {
-    { "limit.address", "Max address space", spec->address_bytes },
-    { "limit.file", "Max file size", spec->file_bytes },
-    { "limit.open_files", "Max open files", spec->open_files },
+    { "limit.address", RLIMIT_AS, spec->address_bytes },
+    { "limit.file", RLIMIT_FSIZE, spec->file_bytes },
+    { "limit.open_files", RLIMIT_NOFILE, spec->open_files },
   };
   int32_t code = COFFER_OK;
-  char text[4096] = "", value[24];
-  const char *at;
+  char value[24];
+  uint64_t now;
   size_t i;
 
   for (i = 0; code == COFFER_OK && i < sizeof rows / sizeof rows[0]; i++) {
     if (rows[i].value == 0)
       continue;
-    if (text[0] == '\0')
-      init_file (making, "limits", text, sizeof text);
-    at = strstr (text, rows[i].line);
     /* Never more; less where the maker's own limit is. */
-    if (at == NULL || strtoull (at + strlen (rows[i].line), NULL, 10) == 0
-        || strtoull (at + strlen (rows[i].line), NULL, 10) > rows[i].value)
+    if (init_limit (making, rows[i].which, &now) == -1)
+      return spawn_refused (making, rows[i].fact, errno);
+    if (now == 0 || now > rows[i].value)
       return fail_with (making->call, COFFER_INTERNAL,
                         "the sandbox could not be set up: %s does not hold",
                         rows[i].fact);
     snprintf (value, sizeof value, "%llu",
               (unsigned long long) rows[i].value);
     code = fact_emit (making->call, rows[i].fact, "ok", value,
-                      "its line in /proc/PID/limits", NULL);
+                      "prlimit of its init", NULL);
   }
   return code;
 }

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "spawn.h"
 
@@ -147,22 +148,20 @@ pids_fact (struct making *making)
 {
   const uint64_t most = limits_of (making).pids ? limits_of (making).pids
                                                 : PIDS_DEFAULT;
-  unsigned long long soft = 0, hard = 0;
-  char text[4096], value[64];
-  const char *at;
+  uint64_t hard;
+  char value[64];
 
   snprintf (value, sizeof value, "%" PRIu64 " of the whole sandbox", most);
   if (!LAYERS_WHOLE || (making->cgroup.bits & CGROUP_PIDS))
     return fact_emit (making->call, "limit.pids", "ok", value, "pids.max",
                       NULL);
-  at = init_file (making, "limits", text, sizeof text) > 0
-    ? strstr (text, "Max processes") : NULL;
-  if (at == NULL || sscanf (at, "Max processes %llu %llu", &soft, &hard) != 2
-      || hard > most)
+  if (init_limit (making, RLIMIT_NPROC, &hard) == -1)
+    return spawn_refused (making, "limit.pids", errno);
+  if (hard > most)
     return coffer_fail (making->call, COFFER_INTERNAL,
                         "the sandbox could not be set up: its processes are "
                         "not limited");
-  snprintf (value, sizeof value, "%llu of the sandbox's user", hard);
+  snprintf (value, sizeof value, "%" PRIu64 " of the sandbox's user", hard);
   return fact_emit (making->call, "limit.pids", "ok", value,
                     "RLIMIT_NPROC in its user namespace", NULL);
 }

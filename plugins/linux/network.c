@@ -124,6 +124,7 @@ network_env (struct coffer_strings *env, const char *const *given)
 struct proxy {
   int program, list, report, listener, init, denials;
   int privileged;
+  int precedence;
   uid_t uid;
   gid_t gid;
   volatile int error;
@@ -150,7 +151,7 @@ proxy_main (void *data)
                   proxy->init, proxy->denials };
   int program, i;
 
-  if (precedence_drop () == -1)
+  if (precedence_drop (proxy->precedence) == -1)
     return proxy_failed (proxy, "precedence");
   /* Out of the way of the numbers that they are going to have. */
   for (i = 0; i < 6; i++) {
@@ -264,6 +265,9 @@ proxy_clone_as (struct making *making, struct proxy *proxy)
   struct ids ids;
   pid_t pid;
 
+  proxy->precedence = precedence_found ();
+  if (proxy->precedence == -1)
+    return coffer_fail_errno (making->call, errno, "precedence");
   if (ids_take (making->self, &ids, &why) == -1)
     return coffer_fail (making->call, COFFER_UNAVAILABLE, why);
   proxy->privileged = ids.privileged;

@@ -41,6 +41,7 @@ fail_with (struct coffer_call *call, int32_t code, const char *fmt, ...)
 struct child {
   int control, init;
   int low;                      /* both have low numbers */
+  int precedence;
   const struct init_wanted *wanted;
   volatile int error;
   const char *volatile step;
@@ -141,7 +142,7 @@ child_main (void *data)
   static const char *const envp[] = { NULL };
   struct child *child = data;
 
-  if (precedence_drop () == -1)
+  if (precedence_drop (child->precedence) == -1)
     return child_failed (child, "precedence");
   if (LAYER_ON (USER) && child_capabilities (child) != 0)
     return 127;
@@ -248,6 +249,10 @@ init_spawn (struct linux_provider *self, const struct init_wanted *wanted,
   coffer_autoclose int theirs = -1;
   int pair[2], slot, saved;
 
+  *step = "precedence";
+  child.precedence = precedence_found ();
+  if (child.precedence == -1)
+    return -1;
   *step = "socketpair";
   if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == -1)
     return -1;

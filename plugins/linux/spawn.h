@@ -114,6 +114,8 @@ int32_t fact_emit (struct coffer_call *call, const char *name,
 /* A file of the init's folder in /proc: its size, or -1. */
 ssize_t init_file (const struct making *making, const char *name, char *out,
                    size_t size);
+/* The hard one of the init's own limits, UINT64_MAX: none.  -1 with errno. */
+int init_limit (const struct making *making, int which, uint64_t *out);
 
 /* Waits for READY, and emits what the init and this process have read back. */
 int32_t ready_take (struct making *making);

@@ -137,13 +137,15 @@ init_put_up (char name[32])
 static int
 read_back (const char *error)
 {
-  static const char *const reading[] = { "open", "openat", "read", "fstatat" };
+  static const char *const reading[]
+    = { "open", "openat", "read", "fstatat", "readlinkat" };
   size_t i;
 
   if (strstr (error, ": read back: ") != NULL
       || strstr (error, "table of user ids") != NULL)
     return 1;
-  for (i = 0; fault.name != NULL && i < 4; i++)
+  for (i = 0; fault.name != NULL && i < sizeof reading / sizeof reading[0];
+       i++)
     if (strcmp (fault.name, reading[i]) == 0)
       return strncmp (error, "the sandbox could not be set up: ", 33) == 0
              && error[33] != '\0';
