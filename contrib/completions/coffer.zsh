@@ -176,12 +176,12 @@ _coffer () {
     'provider install') own=(
       '--force[replace what is installed under its id]'
       '--sha256[the hash that the archive must have]:HEX: '
-      '--ref[of a git source  a full commit id, or a branch or tag]:REF: '
+      '--ref[full commit id of a git source, or branch, tag]:REF: '
       '--subdir[the provider'\''s folder inside of the source]:DIR:_files -/'
       '*:argument:_files') ;;
     'provider upgrade') own=(
       '--sha256[the hash that the archive must have]:HEX: '
-      '--ref[of a git source  a full commit id, or a branch or tag]:REF: '
+      '--ref[full commit id of a git source, or branch, tag]:REF: '
       '--subdir[the provider'\''s folder inside of the source]:DIR:_files -/'
       '*:argument:_files') ;;
     'provider uninstall') own=(
@@ -199,7 +199,7 @@ _coffer () {
       '--list[print the cases and what each proves]'
       '*--only[only cases whose id is like this]:GLOB: '
       '--seed[draw order and values from this number]:N: '
-      '--in-process[without a worker, for debugging; never conformant]'
+      '--in-process[without a worker, to debug; never conformant]'
       '--record[keep the report with the installed provider]'
       '--compare[name what changed between two reports]'
       '--junit[write a report for JUnit'\''s readers too]:FILE:_files'

@@ -96,8 +96,7 @@ static const struct cli_option kit_options[] = {
   { "list", 0, NULL, 0, "print the cases and what each proves" },
   { "only", 0, "GLOB", OPTION_REPEATED, "only cases whose id is like this" },
   { "seed", 0, "N", 0, "draw order and values from this number" },
-  { "in-process", 0, NULL, 0, "without a worker, for debugging; never "
-    "conformant" },
+  { "in-process", 0, NULL, 0, "without a worker, to debug; never conformant" },
   { "record", 0, NULL, 0, "keep the report with the installed provider" },
   { "compare", 0, NULL, 0, "name what changed between two reports" },
   { "junit", 0, "FILE", 0, "write a report for JUnit's readers too" },

@@ -254,7 +254,7 @@ pack_run (struct cli *cli, struct error **err)
 #define SOURCE_OPTIONS                                                        \
   { "sha256", 0, "HEX", 0, "the hash that the archive must have" },           \
   { "ref", 0, "REF", 0,                                                       \
-    "of a git source: a full commit id, or a branch or tag" },                \
+    "full commit id of a git source, or branch, tag" },                \
   { "subdir", 0, "DIR", 0, "the provider's folder inside of the source" }
 
 static const struct cli_option install_options[] = {
@@ -278,15 +278,15 @@ static const struct cli_option pack_options[] = {
 
 const struct cli_command provider_install_commands[] = {
   { "provider install", "SOURCE",
-    "install a built and sealed provider: folder, archive, https:, git",
+    "install a provider: a folder, archive, https: or git",
     install_options, 1, 1, -1, 0, install_run },
   { "provider upgrade", "ID [SOURCE]",
-    "replace an installed provider, or keep it when the new one fails",
+    "replace a provider, or keep it when the new one fails",
     upgrade_options, 1, 2, -1, 0, upgrade_run },
   { "provider uninstall", "ID", "remove an installed provider",
     uninstall_options, 1, 1, -1, 0, uninstall_run },
   { "provider pack", "DIR",
-    "make the archive of a built and sealed provider that others install",
+    "make the archive of a provider that others install",
     pack_options, 1, 1, -1, 0, pack_run },
   { NULL }
 };

@@ -248,7 +248,7 @@ const struct cli_command provider_commands[] = {
   { "provider disable", "ID", "let a provider be used no more", NULL, 1, 1,
     -1, 0, provider_disable_run },
   { "provider default", "[ID]",
-    "show which provider is taken unless another is named, or choose it",
+    "show or set what is taken when no provider is named",
     NULL, 0, 1, -1, 0, provider_default_run },
   { "provider doctor", "[ID]",
     "check a provider on this machine and say what is missing",

@@ -176,7 +176,7 @@ json_parse_is_strict (void **state)
   memset (deep, '[', 33);
   memset (deep + 33, ']', 33);
   deep[66] = '\0';
-  check_not_json (deep, "deeper");
+  check_not_json (deep, "nested too deep");
   assert_int_equal (json_parse (deep + 1, 64, &json, &err), 0);
 }
 
