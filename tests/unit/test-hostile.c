@@ -417,7 +417,7 @@ lost_joined (struct run *run)
 
   (void) run;
   for (i = 0; i + 8 < sizeof SECRET; i++) {
-    snprintf (piece, sizeof piece, "%.8s", SECRET + i);
+    snprintf (piece, sizeof piece, "%.8s", &SECRET[i]);
     if (strstr (joined, piece))
       return "the secret, in the joined log";
   }

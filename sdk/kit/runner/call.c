@@ -35,7 +35,7 @@ close_fds (const struct contract_record *record, const void *data)
 
   for (i = 0; i < record->n_fields; i++)
     if (record->fields[i].type == CONTRACT_FD)
-      coffer_fd_close ((int *) ((char *) (uintptr_t) data
+      coffer_fd_close ((int *) ((uintptr_t) data
                                 + record->fields[i].offset));
 }
 

@@ -59,10 +59,10 @@ odd_word (struct drawing *drawing, int utf8)
 {
   static const char *const texts[] = {
     "", " ", "-", "--", ".", "a b", "a\nb", "\t", "%s%n%d", "$(id)", "`id`",
-    "'\"\\", "你好", "e\xcc\x81", "\xf0\x9f\x98\x80", "\xe2\x80\xae" "abc", "{}",
+    "'\"\\", "你好", "e\xcc\x81", "\xf0\x9f\x98\x80", ("\xe2\x80\xae" "abc"), "{}",
     "null", "0", "-1", "=", "=x", "A=", "NAME", "..", "*", "~", "\x1b[2J", "\x7f"
   };
-  static const char *const bytes[] = { "\xff", "\xc3", "a\xfe" "b",
+  static const char *const bytes[] = { "\xff", "\xc3", ("a\xfe" "b"),
                                        "\xed\xa0\x80", "\x80\x80" };
   struct kit *kit = drawing->kit;
 
