@@ -68,6 +68,9 @@ eat_pipes (void)
   return kib / 1024;
 }
 
+/* volatile: what nobody reads a compiler does not make. */
+static void *volatile eaten;
+
 static int
 eat_heap (void)
 {
@@ -76,6 +79,7 @@ eat_heap (void)
 
   while (mib < 2048 && (p = malloc (MIB))) {
     memset (p, 1, MIB);
+    eaten = p;
     mib++;
   }
   return mib;
