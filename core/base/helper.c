@@ -29,8 +29,9 @@ struct birth {
   char *const *arguments, *const *environment;
 };
 
-static int
-program_open (const struct place *place, const char *name, struct error **err)
+int
+helper_program_open (const struct place *place, const char *name,
+                     struct error **err)
 {
   coffer_autoclose int dir = place_open_trusted_dir (place->libexec, err);
   coffer_autoclose int fd = -1;
@@ -113,7 +114,7 @@ int
 helper_start (const struct place *place, const struct helper_program *program,
               struct helper *helper, struct error **err)
 {
-  coffer_autoclose int fd = program_open (place, program->name, err);
+  coffer_autoclose int fd = helper_program_open (place, program->name, err);
   coffer_autoclose int null = -1, writes = -1;
   char *arguments[HELPER_MAX_ARGUMENTS + 2] = { (char *) program->name };
   char *environment[HELPER_MAX_ARGUMENTS + 2] = { NULL };

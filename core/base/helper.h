@@ -32,6 +32,10 @@ struct helper {
   int number;
 };
 
+/* The program of that name in libexec, checked: a descriptor to execute. */
+int helper_program_open (const struct place *place, const char *name,
+                         struct error **err);
+
 /* What `program` names stays the caller's; the texts of it live on while the
  * helper does. */
 int helper_start (const struct place *place,

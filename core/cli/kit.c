@@ -4,6 +4,7 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -12,7 +13,7 @@
 #include <coffer/buffer.h>
 #include <coffer/fd.h>
 
-#include "base/text.h"
+#include "base/helper.h"
 #include "cli/commands.h"
 #include "cli/kit.h"
 #include "cli/output.h"
@@ -22,21 +23,14 @@
 int
 kit_open_program (const struct place *place, struct error **err)
 {
-  coffer_autoclose int dir = place_open_trusted_dir (place->libexec, err);
-  coffer_autoclose int fd = -1;
-  auto_free char *shown = text_printf ("%s/" KIT_NAME, place->libexec);
+  struct error *error = NULL;
+  int fd = helper_program_open (place, KIT_NAME, &error);
 
-  if (dir < 0)
-    return -1;
-  fd = openat (dir, KIT_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) {
-    error_set (err, E_IO, errno, "open %s", shown ? shown : KIT_NAME);
-    error_hint (err, "is the kit installed?  Packages may have it apart");
-    return -1;
-  }
-  if (place_check_trusted (fd, shown ? shown : KIT_NAME, err) < 0)
-    return -1;
-  return coffer_fd_steal (&fd);
+  if (fd >= 0)
+    return fd;
+  if (error->number == E_IO)
+    error_hint (&error, "is the kit installed?  Packages may have it apart");
+  return error_move (err, error);
 }
 
 /* The kit knows the same options, and no letters. */
