@@ -285,8 +285,8 @@ kill_ends_all (struct kit *kit)
 {
   struct marked marked = { kit, kit_random_word (kit, 20), 2 };
   const char *const argv[]
-    = { "/bin/sh", "-c", "sleep 1000 & echo up; sleep 1000; : $1", "kit",
-        marked.mark, NULL };
+    = { "/bin/sh", "-c", "sleep 1000 & sleep 1000 & echo up; wait; : $1",
+        "kit", marked.mark, NULL };
   struct kit_reply reply = KIT_REPLY_INIT;
   const char *id = kit_sandbox (kit);
   int out[2];

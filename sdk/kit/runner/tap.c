@@ -115,6 +115,24 @@ print_waived (const struct run *run)
               run->results[i].reason ? run->results[i].reason : "?");
 }
 
+/* Once more, last: who reads the end alone sees what has to be mended.  */
+static void
+print_failed (const struct run *run)
+{
+  size_t i;
+
+  for (i = 0; i < run->count; i++) {
+    const struct result *result = &run->results[i];
+    auto_free char *reason
+      = result->reason ? text_escape (result->reason, strlen (result->reason))
+                       : NULL;
+
+    if (result->verdict == VERDICT_FAILED)
+      printf ("# %sfailed%s %s: %s\n", paint (run, result->verdict),
+              unpaint (run), result->row->id, reason ? reason : "?");
+  }
+}
+
 void
 tap_end (const struct run *run)
 {
@@ -125,6 +143,7 @@ tap_end (const struct run *run)
   if (!is_shown (run))
     return;
   print_waived (run);
+  print_failed (run);
   printf ("# %s%s%s%s%s: %.1f s, seed %llu, %zu waived by what is not "
           "claimed\n", paint (run, run->failed ? VERDICT_FAILED
                                    : *why ? VERDICT_SKIPPED : VERDICT_PASSED),
