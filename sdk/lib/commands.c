@@ -119,6 +119,29 @@ signal_marked (const struct coffer_commands *commands, const char *id,
   return mark.failed ? -1 : coffer_process_signal_marked (mark.data, number);
 }
 
+/* As a signal to a process group does, SIGKILL ends all of them: what is being
+ * started while we look, or has no environment for a moment as it executes a
+ * program, is looked for again. */
+static int
+kill_all_marked (const struct coffer_commands *commands, const char *id,
+                 int64_t deadline_ns)
+{
+  int looks = 0, n;
+
+  while (looks < 2) {
+    n = signal_marked (commands, id, SIGKILL);
+    if (n < 0)
+      return -1;
+    looks = n == 0 ? looks + 1 : 0;
+    if (coffer_now_ns () >= deadline_ns) {
+      errno = ETIMEDOUT;
+      return -1;
+    }
+    poll (NULL, 0, 1);
+  }
+  return 0;
+}
+
 static unsigned
 count_running (struct coffer_commands *commands)
 {
@@ -453,7 +476,9 @@ coffer_commands_signal (struct coffer_call *call,
     return code;
   if (ended)
     return coffer_fail (call, COFFER_CONFLICT, "the command has ended");
-  if (signal_marked (commands, exec, number) < 0)
+  if ((number == SIGKILL
+       ? kill_all_marked (commands, exec, call->deadline_ns)
+       : signal_marked (commands, exec, number)) < 0)
     return coffer_fail_errno (call, errno, "the command");
   return COFFER_OK;
 }
