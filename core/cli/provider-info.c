@@ -148,6 +148,8 @@ add_manifest (json_t *info, const struct registry_entry *entry)
                              ? "parallel" : "serial");
   json_object_set_new (info, "capabilities",
                        json_texts ((const char *const *) m->capabilities));
+  json_object_set_new (info, "never",
+                       json_texts ((const char *const *) m->never));
   json_object_set_new (info, "isolation",
                        json_pack ("{s:s, s:b}", "kind", m->isolation_kind,
                                   "host_kernel_shared",
@@ -282,6 +284,7 @@ print_promises (const struct manifest *m)
   print_line ("threads", m->threads == COFFER_THREADS_PARALLEL ? "parallel"
                                                                : "serial");
   print_texts ("capabilities", m->capabilities);
+  print_texts ("never ends in", m->never);
   printf ("%-14s %s, %s\n", "isolation", m->isolation_kind,
           m->host_kernel_shared ? "on the host's kernel"
                                 : "on a kernel of its own");

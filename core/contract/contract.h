@@ -97,6 +97,8 @@ const char *contract_code_name (int32_t code);
 enum error_retryable contract_code_retryable (int32_t code);
 /* NULL-terminated words of COFFER_CAPABILITIES. */
 const char *const *contract_capabilities (void);
+/* Names of all codes but OK, likewise. */
+const char *const *contract_failures (void);
 const char *contract_type_name (enum contract_type type);
 
 /* Does a module of this version fit a host of this contract?  The major must

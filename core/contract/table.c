@@ -247,6 +247,19 @@ contract_code_retryable (int32_t code)
 }
 
 const char *const *
+contract_failures (void)
+{
+  static const char *const names[] = {
+#define X(number, name, retryable, doc) #name,
+    COFFER_CODES (X)
+#undef X
+    NULL
+  };
+
+  return names + 1;             /* OK is the first */
+}
+
+const char *const *
 contract_capabilities (void)
 {
   static const char *const words[] = {

@@ -245,29 +245,29 @@ missing_parent (char *const *claims, const char *word)
   return *known;
 }
 
+/* A list of words of a closed vocabulary, each once. */
 static int
-check_claims (struct manifest_reader *reader, const struct yaml_node *node,
-              char **claims, struct error **err)
+read_words (struct manifest_reader *reader, const struct yaml_node *node,
+            const char *key, const char *const *known, char ***out,
+            struct error **err)
 {
-  const char *parent;
   size_t i, j, index;
+  char **words;
 
-  for (i = 0; claims[i]; i++) {
+  if (yaml_texts (&reader->source, node, key, out, err) < 0)
+    return -1;
+  words = *out;
+  for (i = 0; words[i]; i++) {
     const struct yaml_node *item = &node->items[i];
 
-    if (manifest_read_word (&reader->source, item, "capabilities",
-                            contract_capabilities (), &index, err) < 0)
+    if (manifest_read_word (&reader->source, item, key, known, &index, err)
+        < 0)
       return -1;
     for (j = 0; j < i; j++) {
-      if (strcmp (claims[i], claims[j]) == 0)
+      if (strcmp (words[i], words[j]) == 0)
         return yaml_fail (&reader->source, item, err,
-                          "capabilities: \"%s\" is given twice", claims[i]);
+                          "%s: \"%s\" is given twice", key, words[i]);
     }
-    parent = missing_parent (claims, claims[i]);
-    if (parent)
-      return yaml_fail (&reader->source, item, err,
-                        "capabilities: \"%s\" needs \"%s\" too", claims[i],
-                        parent);
   }
   return 0;
 }
@@ -278,10 +278,27 @@ read_capabilities (struct manifest_reader *reader,
                    struct error **err)
 {
   char ***claims = out;
+  const char *parent;
+  size_t i;
 
-  if (yaml_texts (&reader->source, node, key, claims, err) < 0)
+  if (read_words (reader, node, key, contract_capabilities (), claims, err)
+      < 0)
     return -1;
-  return check_claims (reader, node, *claims, err);
+  for (i = 0; (*claims)[i]; i++) {
+    parent = missing_parent (*claims, (*claims)[i]);
+    if (parent)
+      return yaml_fail (&reader->source, &node->items[i], err,
+                        "%s: \"%s\" needs \"%s\" too", key, (*claims)[i],
+                        parent);
+  }
+  return 0;
+}
+
+static int
+read_never (struct manifest_reader *reader, const struct yaml_node *node,
+            const char *key, void *out, struct error **err)
+{
+  return read_words (reader, node, key, contract_failures (), out, err);
 }
 
 /* Words for what stands between a sandbox and the host. */
@@ -353,6 +370,7 @@ static const struct manifest_key top_keys[] = {
   { "contract", 1, read_contract, 0 },
   { "threads", 1, read_threads, AT (threads) },
   { "capabilities", 1, read_capabilities, AT (capabilities) },
+  { "never", 0, read_never, AT (never) },
   { "isolation", 1, read_isolation, 0 },
   { "config", 0, manifest_read_config, 0 },
   { "permissions", 0, read_permissions, AT (permissions) },
@@ -484,6 +502,7 @@ manifest_free (struct manifest *m)
   free (m->files);
   free (m->config);
   yaml_free_texts (m->capabilities);
+  yaml_free_texts (m->never);
   manifest_permissions_fini (&m->permissions);
   free (m->isolation_kind);
   free (m->homepage);

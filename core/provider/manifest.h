@@ -65,6 +65,7 @@ struct manifest {
   uint16_t contract_major, contract_minor;
   int threads;                  /* enum coffer_threads */
   char **capabilities;          /* NULL-terminated, all known words */
+  char **never;                 /* codes that never come, likewise; or NULL */
   char *isolation_kind;         /* none, namespaces, container, vm, remote-vm */
   int host_kernel_shared;
   struct manifest_permissions permissions;

@@ -37,6 +37,14 @@ visit_end (struct visit *visit)
 }
 #define auto_visit __attribute__ ((cleanup (visit_end)))
 
+static const char *
+skip_slashes (const char *at)
+{
+  while (*at == '/' || (at[0] == '.' && (at[1] == '/' || !at[1])))
+    at++;
+  return at;
+}
+
 /* An absolute path below the root; others are below the workspace. */
 static int32_t
 path_full (struct coffer_call *call, const char *path, char *out, size_t size)
@@ -53,9 +61,7 @@ path_full (struct coffer_call *call, const char *path, char *out, size_t size)
     memcpy (out, "/workspace/", 11);
     memcpy (out + 11, path, n + 1);
   }
-  for (at = out; *at == '/' || (at[0] == '.' && (at[1] == '/' || !at[1]));
-       at++)
-    ;
+  at = skip_slashes (out);
   for (i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
     n = strlen (bounds[i]);
     if (strncmp (at, bounds[i], n) == 0 && (at[n] == '/' || at[n] == '\0'))
@@ -176,6 +182,19 @@ linux_file_mkdir (struct coffer_call *call, void *self, const char *sandbox,
     ? code : coffer_files_mkdir (call, visit.root, visit.path, opts);
 }
 
+/* The workspace itself is in use, also where it could be taken away. */
+static int32_t
+refuse_workspace (struct coffer_call *call, const char *full)
+{
+  const char *at = skip_slashes (full);
+
+  if (strncmp (at, "workspace", 9) != 0 || (at[9] != '/' && at[9] != '\0')
+      || *skip_slashes (at + 9) != '\0')
+    return COFFER_OK;
+  return coffer_fail (call, COFFER_BUSY,
+                      "/workspace is in use: name what is in it");
+}
+
 int32_t
 linux_file_remove (struct coffer_call *call, void *self, const char *sandbox,
                    const char *path,
@@ -184,6 +203,8 @@ linux_file_remove (struct coffer_call *call, void *self, const char *sandbox,
   auto_visit struct visit visit = { .root = -1 };
   int32_t code = visit_begin (self, call, sandbox, path, &visit);
 
+  if (code == COFFER_OK)
+    code = refuse_workspace (call, visit.path);
   return code != COFFER_OK
     ? code : coffer_files_remove (call, visit.root, visit.path, opts);
 }
@@ -199,6 +220,10 @@ linux_file_rename (struct coffer_call *call, void *self, const char *sandbox,
   (void) opts;
   if (code == COFFER_OK)
     code = visit_begin (self, call, sandbox, from, &visit);
+  if (code == COFFER_OK)
+    code = refuse_workspace (call, visit.path);
+  if (code == COFFER_OK)
+    code = refuse_workspace (call, visit.second);
   return code != COFFER_OK
     ? code : coffer_files_rename (call, visit.root, visit.path, visit.second);
 }

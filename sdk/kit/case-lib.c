@@ -286,3 +286,17 @@ case_server (struct kit *kit)
          "  fi\n"
          "}\n";
 }
+
+const char **
+case_wrong_secrets (struct kit *kit, const char *word)
+{
+  const char **config = kit_memory (kit, 65 * sizeof *config);
+  const struct kit_config_key *key;
+  size_t n = 0;
+
+  for (size_t i = 0; n < 64 && (key = kit_config_key (kit, i)) != NULL; i++)
+    if (strcmp (key->type, "secret") == 0 && key->value == NULL)
+      config[n++] = kit_text (kit, "%s=%s%s", key->key, word,
+                              kit_random_word (kit, 29));
+  return config;
+}

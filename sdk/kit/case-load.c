@@ -2,9 +2,7 @@
 /* Loading: what the module says of itself, what `open` and `probe` do, and two
  * of it side by side. */
 
-#include <string.h>
-
-#include "kit.h"
+#include "case.h"
 
 /* What cannot be opened fails here, and nothing else is asked of it.  Note,
  * descriptor, manifest and table were compared before `open` was reached. */
@@ -127,26 +125,12 @@ config_malformed (struct kit *kit)
   }
 }
 
-static const char **
-wrong_secrets (struct kit *kit)
-{
-  const struct kit_config_key *key;
-  const char **config = kit_memory (kit, 65 * sizeof *config);
-  size_t i, n = 0;
-
-  for (i = 0; n < 64 && (key = kit_config_key (kit, i)); i++)
-    if (strcmp (key->type, "secret") == 0 && key->value == NULL)
-      config[n++] = kit_text (kit, "%s=kit%s", key->key,
-                              kit_random_word (kit, 29));
-  return config;
-}
-
 /* Where it is noticed is the provider's own: at `open`, or at the first
  * question. */
 static void
 wrong_credentials (struct kit *kit)
 {
-  const char **config = wrong_secrets (kit), *secret;
+  const char **config = case_wrong_secrets (kit, "kit"), *secret;
   struct kit_reply reply = KIT_REPLY_INIT;
   struct kit_instance *instance;
   size_t i;

@@ -118,6 +118,10 @@ void case_outside_intact (struct kit *kit, struct case_outside *outside,
                           const char *after);
 void case_outside_end (struct case_outside *outside);
 
+/* A configuration with a wrong value of chance for each secret, which begins
+ * with that word. */
+const char **case_wrong_secrets (struct kit *kit, const char *word);
+
 /* 1: some text of the reply (message, details, log, any field of any record)
  * has the word in it. */
 int case_reply_has (const struct kit_reply *reply, const char *word);

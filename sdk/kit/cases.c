@@ -3,7 +3,7 @@
 
 #include "kit.h"
 
-extern const struct kit_case kit_codes_cases[], kit_life_cases[],
+extern const struct kit_case kit_codes_cases[], kit_code_reach_cases[], kit_life_cases[],
   kit_load_cases[], kit_strain_cases[], kit_time_cases[];
 extern const struct kit_case kit_exec_cases[], kit_exec_life_cases[],
   kit_exec_stream_cases[], kit_exec_more_cases[], kit_file_cases[],
@@ -34,5 +34,6 @@ const struct kit_case *const kit_tables[] = {
   kit_limit_cases,
   kit_strain_cases,
   kit_codes_cases,
+  kit_code_reach_cases,
   NULL
 };

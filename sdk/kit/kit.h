@@ -114,6 +114,7 @@ char *kit_text (struct kit *kit, const char *fmt, ...)
 
 int kit_claims (struct kit *kit, const char *capability);       /* effective */
 int kit_claims_in_manifest (struct kit *kit, const char *capability);
+int kit_says_never (struct kit *kit, int32_t code);     /* of the manifest */
 const char *kit_isolation (struct kit *kit);    /* its kind, of the manifest */
 int kit_is_parallel (struct kit *kit);          /* of the manifest */
 uint32_t kit_max_calls (struct kit *kit);       /* limits.calls */
@@ -323,10 +324,15 @@ int64_t kit_now_us (void);
 /* Has this code been returned by the provider, by any case so far?  op 0: any
  * operation. */
 int kit_code_seen (struct kit *kit, uint32_t op, int32_t code);
-/* The first place where a secret of the configuration was shown; NULL: none. */
-const char *kit_secret_shown (struct kit *kit);
-/* The first record of a kind that the operation does not emit; NULL: none. */
-const char *kit_strange_emit (struct kit *kit);
+/* What no answer may have; where the first one was that had it, NULL: none. */
+enum kit_finding {
+  KIT_FOUND_SECRET,             /* of the configuration */
+  KIT_FOUND_EMIT,               /* a record that the operation does not emit */
+  KIT_FOUND_CODE,               /* a number that is no code */
+  KIT_FOUND_RETRYABLE,          /* what its code excludes, or no such flag */
+  KIT_FINDINGS
+};
+const char *kit_found (struct kit *kit, enum kit_finding finding);
 /* 1: cases were left out, so that what is missing proves nothing. */
 int kit_is_partial (struct kit *kit);
 

@@ -28,6 +28,7 @@ noinst_LIBRARIES += %D%/libkit-cases.a %D%/libkit-runner.a
   %D%/case-snapshots.c \
   %D%/case-ttl.c \
   %D%/case-codes.c \
+  %D%/case-codes-reach.c \
   %D%/case-life.c \
   %D%/case-load.c \
   %D%/case-strain.c \

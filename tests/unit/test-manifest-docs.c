@@ -293,6 +293,7 @@ the_words_of_the_schema_are_those_of_the_code (void **state)
   for (i = 0; i <= CONFIG_PATH; i++)
     types[i] = manifest_config_type_name ((enum manifest_config_type) i);
   enum_is (root, "", "capabilities", contract_capabilities ());
+  enum_is (root, "", "never", contract_failures ());
   enum_is (root, "", "threads", threads);
   enum_is (root, "module", "arch", manifest_archs);
   enum_is (root, "isolation", "kind", manifest_isolation_kinds);

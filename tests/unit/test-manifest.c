@@ -127,6 +127,7 @@ every_key_arrives (void **state)
   assert_int_equal (m->contract_minor, 1);
   assert_int_equal (m->threads, COFFER_THREADS_SERIAL);
   assert_string_equal (m->capabilities[1], "exec.stdin");
+  assert_string_equal (m->never[1], "LIMIT");
   assert_string_equal (m->isolation_kind, "container");
   assert_true (m->host_kernel_shared);
   assert_int_equal (m->n_config, 8);

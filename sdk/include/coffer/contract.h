@@ -59,6 +59,8 @@
 
 /* The closed list of codes an operation may return.  A host turns any other
  * number into INTERNAL and says in its log which provider returned it.
+ * `retryable` is what holds where the provider says nothing about trying again;
+ * what is no here it may not call yes.
  * CODE (number, NAME, retryable: yes, no or unknown, doc) */
 #define COFFER_CODES(CODE)                                                    \
   CODE (0, OK, no, "success")                                                 \

@@ -4,6 +4,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -107,11 +108,26 @@ static const struct emits {
   { COFFER_OP_snapshot_list, 0, BIT (snapshot) },
 };
 
+static void note_once (struct kit *kit, enum kit_finding finding,
+                       const struct contract_op *op, const char *fmt, ...)
+  __attribute__ ((format (printf, 4, 5)));
+
 static void
-note_once (atomic_int *found, char *text, size_t size, const char *what)
+note_once (struct kit *kit, enum kit_finding finding,
+           const struct contract_op *op, const char *fmt, ...)
 {
-  if (atomic_exchange (found, 1) == 0)
-    snprintf (text, size, "%s", what);
+  char *const text = kit->shared->findings[finding].text;
+  const size_t size = sizeof kit->shared->findings[finding].text;
+  va_list ap;
+  int used;
+
+  if (atomic_exchange (&kit->shared->findings[finding].found, 1))
+    return;
+  used = snprintf (text, size, "%s: %s ", kit->row ? kit->row->id : "opening",
+                   op->name);
+  va_start (ap, fmt);
+  vsnprintf (text + used, size - (size_t) used, fmt, ap);
+  va_end (ap);
 }
 
 static int
@@ -133,7 +149,6 @@ check_emits (struct kit *kit, const struct contract_op *op,
 {
   struct emits none = { op->id, 0, 0 };
   const struct emits *row = &none;
-  char what[256];
   size_t i;
 
   for (i = 0; i < sizeof emits / sizeof emits[0]; i++)
@@ -145,12 +160,9 @@ check_emits (struct kit *kit, const struct contract_op *op,
 
     if (known && ((row->often >> id & 1) || count_of (reply, id) == 1))
       continue;
-    snprintf (what, sizeof what, "%s: %s emitted %s %d times", kit->row
-              ? kit->row->id : "opening", op->name,
-              contract_record_by_id (contract_builtin (), id)->name,
-              count_of (reply, id));
-    note_once (&kit->shared->strange_found, kit->shared->strange,
-               sizeof kit->shared->strange, what);
+    note_once (kit, KIT_FOUND_EMIT, op, "emitted %s %d times",
+               contract_record_by_id (contract_builtin (), id)->name,
+               count_of (reply, id));
   }
 }
 
@@ -161,16 +173,11 @@ look_for_secret (struct kit *kit, const struct contract_op *op,
                  const char *text, const char *where)
 {
   const char *const *secret = kit_secrets (kit);
-  char what[256];
 
   for (; text && *secret; secret++)
-    if (**secret && strstr (text, *secret)) {
-      snprintf (what, sizeof what, "%s: %s shows a secret of the "
-                "configuration in its %s", kit->row ? kit->row->id : "opening",
-                op->name, where);
-      note_once (&kit->shared->secret_found, kit->shared->secret,
-                 sizeof kit->shared->secret, what);
-    }
+    if (**secret && strstr (text, *secret))
+      note_once (kit, KIT_FOUND_SECRET, op,
+                 "shows a secret of the configuration in its %s", where);
 }
 
 static void
@@ -306,6 +313,29 @@ fill (struct kit_reply *reply, struct outcome *outcome,
   }
 }
 
+/* A caller tries again what it is told to: for ever, where nothing can come of
+ * it. */
+static void
+check_code (struct kit *kit, const struct contract_op *op,
+            const struct kit_reply *reply)
+{
+  const char *const code = contract_code_name (reply->code);
+  const int32_t again = reply->retryable;
+
+  if (!code)
+    note_once (kit, KIT_FOUND_CODE, op, "ended in %d, which is no code",
+               reply->code);
+  else if (again != COFFER_RETRY_NO && again != COFFER_RETRY_YES
+           && again != COFFER_RETRY_UNKNOWN)
+    note_once (kit, KIT_FOUND_RETRYABLE, op,
+               "ended in %s with %d about trying again, which means nothing",
+               code, again);
+  else if (again == COFFER_RETRY_YES
+           && contract_code_retryable (reply->code) == RETRY_NO)
+    note_once (kit, KIT_FOUND_RETRYABLE, op,
+               "ended in %s and said that the same may work later", code);
+}
+
 static void
 learn (struct kit *kit, const struct contract_op *op, struct kit_reply *reply)
 {
@@ -323,8 +353,12 @@ learn (struct kit *kit, const struct contract_op *op, struct kit_reply *reply)
   look_for_secret (kit, op, reply->details, "details");
   look_for_secret (kit, op, reply->log, "log");
   look_in_records (kit, op, reply);
-  if (!reply->fault && reply->code == COFFER_OK)
+  if (reply->fault)
+    return;
+  if (reply->code == COFFER_OK)
     check_emits (kit, op, reply);
+  else
+    check_code (kit, op, reply);
 }
 
 static void
@@ -526,16 +560,10 @@ kit_code_seen (struct kit *kit, uint32_t op, int32_t code)
 }
 
 const char *
-kit_secret_shown (struct kit *kit)
+kit_found (struct kit *kit, enum kit_finding finding)
 {
-  return atomic_load (&kit->shared->secret_found) ? kit->shared->secret : NULL;
-}
-
-const char *
-kit_strange_emit (struct kit *kit)
-{
-  return atomic_load (&kit->shared->strange_found) ? kit->shared->strange
-                                                   : NULL;
+  return atomic_load (&kit->shared->findings[finding].found)
+           ? kit->shared->findings[finding].text : NULL;
 }
 
 int

@@ -243,6 +243,16 @@ kit_claims_in_manifest (struct kit *kit, const char *capability)
   return subject_claims (kit->subject, capability);
 }
 
+int
+kit_says_never (struct kit *kit, int32_t code)
+{
+  const char *const name = contract_code_name (code);
+
+  return name
+         && text_list_has ((const char *const *) kit->subject->entry->manifest
+                             ->never, name);
+}
+
 const char *
 kit_isolation (struct kit *kit)
 {

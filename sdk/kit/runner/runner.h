@@ -78,8 +78,10 @@ enum verdict { VERDICT_NONE, VERDICT_PASSED, VERDICT_FAILED, VERDICT_SKIPPED,
 struct shared {
   /* Of the whole run. */
   atomic_uint seen[SHARED_OPS];         /* a bit a code, by operation */
-  atomic_int secret_found, strange_found;
-  char secret[512], strange[512];
+  struct {
+    atomic_int found;
+    char text[512];
+  } findings[KIT_FINDINGS];
   int partial;
   /* Of the case under way. */
   atomic_int ended;             /* the verdict below is whole */

@@ -69,6 +69,26 @@ name_of (const char *path)
   return strdup (path);
 }
 
+/* A name of one byte too many, and no other, is refused in a way of its own. */
+static int32_t
+refuse_long (struct coffer_call *call, const char *path)
+{
+  static const char *const why = "the name is too long";
+
+  if (strlen (last_of (path)) != 256)
+    return COFFER_OK;
+  if (fault ("code-unknown"))
+    return coffer_fail (call, 99, why);
+  if (fault ("internal-told"))
+    return coffer_fail (call, COFFER_INTERNAL, why);
+  if (fault ("retry-odd"))
+    return coffer_fail_with (call, COFFER_INVALID, 7, why, NULL);
+  if (fault ("retry-in-vain"))
+    return coffer_fail_with (call, COFFER_INVALID, COFFER_RETRY_YES, why,
+                             NULL);
+  return COFFER_OK;
+}
+
 /* ---- reading ------------------------------------------------------------- */
 
 /* Opens it the way nobody should. */
@@ -161,6 +181,8 @@ broken_file_read (struct coffer_call *call, void *self, const char *sandbox,
                   const char *path, int32_t out,
                   const struct coffer_file_read_opts *opts)
 {
+  const struct coffer_file_stat unread = {.size = sizeof unread, .path = path,
+                                          .kind = "file"};
   auto_place struct place place = PLACE (".", NULL);
   char *name = name_of (path);
   int32_t code = place_find (call, self, sandbox, &place);
@@ -174,6 +196,10 @@ broken_file_read (struct coffer_call *call, void *self, const char *sandbox,
       read_plainly (call, self, sandbox, name, out, opts);
   }
   free (name);
+  if (code == COFFER_DENIED && fault ("denied-hidden"))
+    return coffer_fail (call, COFFER_NOT_FOUND, "there is no such file");
+  if (code == COFFER_IO && fault ("unread-done"))
+    return coffer_emit_file_stat (call, &unread);
   return code;
 }
 
@@ -284,6 +310,8 @@ broken_file_write (struct coffer_call *call, void *self, const char *sandbox,
   char *name = name_of (path);
   int32_t code = place_find (call, self, sandbox, &place);
 
+  if (code == COFFER_OK)
+    code = refuse_long (call, name);
   if (code != COFFER_OK)
     ;
   else if (fault ("write-empty-refused") && is_untouched (sandbox)
@@ -457,6 +485,8 @@ broken_file_remove (struct coffer_call *call, void *self, const char *sandbox,
     opts = &all;
   code = reference_file_remove (call, self, sandbox, name, opts);
   free (name);
+  if (code == COFFER_BUSY && fault ("busy-other"))
+    return coffer_fail (call, COFFER_CONFLICT, "the folder is not empty");
   return code;
 }
 

@@ -336,7 +336,8 @@ broken_port_dial (struct coffer_call *call, void *self, const char *sandbox,
 
   code = reference_port_dial (wrap (&wrapped, call, dial_emit), self, sandbox,
                               port, opts);
-  return code == COFFER_UNAVAILABLE && fault ("dial-nobody") ?
+  /* Where somebody was reached before. */
+  return code == COFFER_UNAVAILABLE && dials > 0 && fault ("dial-nobody") ?
     dial_nobody (call) : code;
 }
 
