@@ -257,7 +257,8 @@ try_ways (struct kit *kit, int32_t code, const char **came, const char **why)
     if (ways[i].code != code)
       continue;
     if (!all_claimed (kit, ways[i].claims)) {
-      *why = kit_text (kit, "%s takes %s", ways[i].what, ways[i].claims);
+      *why = kit_text (kit, "no claim of %s, for %s", ways[i].claims,
+                       ways[i].what);
       continue;
     }
     if (!ways[i].ask (kit, &reply)) {
@@ -375,7 +376,7 @@ const struct kit_case kit_code_reach_cases[] = {
   { "codes.reached", "",
     "Every code is reached by a call that the claims promise to end in it; or "
     "no way to it is claimed; or the manifest says that it never comes, and in "
-    "the whole run it did not.  INTERNAL never comes.", codes_reached, 20000,
+    "the whole run it did not, as INTERNAL never does.", codes_reached, 20000,
     KIT_LAST },
   { "codes.known", "",
     "In the whole run every call ended in a code of the contract.",
