@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The tutorial of sdk/doc, from an empty folder, with what is installed: its
-# blocks in their order, in under a minute.  What the other pages name is there.
+# blocks in their order, with under a minute's work.  What the other pages name is there.
 . "$COFFER_SOURCE/tests/build/tap.sh"
 . "$COFFER_SOURCE/tests/docs/blocks.sh"
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR COFFER_PROVIDER
@@ -36,10 +36,17 @@ mkdir "$tmp/empty"
 chmod go-w "$tmp/empty"
 script "$doc/tutorial.md" | sed "s/x86_64/$(uname -m)/" > "$tmp/script"
 cd "$tmp/empty" || exit 1
-begun=$(date +%s)
+# Seconds that processors worked for this shell's children: what is promised is
+# not that a machine has nothing else to do.
+worked () { # sets $seconds; `times` in a substitution has children of its own
+  times >"$tmp/times"
+  seconds=$(awk -F '[ms ]+' \
+    'NR == 2 { print int ($1 * 60 + $2 + $3 * 60 + $4) }' "$tmp/times")
+}
+worked; begun=$seconds
 check "the tutorial runs" timeout 300 sh -eux "$tmp/script"
-took=$(($(date +%s) - begun))
-# What sanitizers slow down is no promise.
+worked; took=$((seconds - begun))
+# Nor is what sanitizers slow down.
 grep -q '^SANITIZE = .' "$COFFER_BUILD/Makefile" && most=300 || most=60
-check "in under a minute: $took s" [ "$took" -lt "$most" ]
+check "with under a minute's work: $took s" [ "$took" -lt "$most" ]
 finish

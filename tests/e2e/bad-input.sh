@@ -49,7 +49,7 @@ def refused (words, codes, field, parts, exact):
     done = subprocess.run ([coffer, *words, "--json"] if "--" not in words
                            else [coffer, "--json", *words],
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           stdin=subprocess.DEVNULL, timeout=20)
+                           stdin=subprocess.DEVNULL, timeout=60)
     try:
         error = json.loads (done.stdout)["error"]
     except (ValueError, KeyError):

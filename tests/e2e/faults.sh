@@ -14,7 +14,7 @@ fault () { # call error first last
   wrong= n=$3
   while [ "$n" -le "$4" ]; do
     status=0
-    timeout 20 strace -f -qq -o "$T/trace" -e "trace=$1" \
+    timeout 60 strace -f -qq -o "$T/trace" -e "trace=$1" \
       -e "inject=$1:error=$2:when=$n" "$COFFER_BUILD/coffer" run -- echo through \
       >"$out" 2>"$err" </dev/null || status=$?
     case $status-$(cat "$out")-$(grep -c '^coffer: E' "$err") in

@@ -40,8 +40,8 @@ class Handler (http.server.BaseHTTPRequestHandler):
                 block = b"10000\r\n" + bytes (65536) + b"\r\n"
                 while True: self.wfile.write (block)
             except OSError: return
-        if path == "/silent":
-            time.sleep (30); return
+        if path.startswith ("/silent"):
+            time.sleep (120); return
         if path == "/short":
             self.send_response (200); self.send_header ("Content-Length", "1000000")
             self.end_headers (); self.wfile.write (b"x" * 100); self.close_connection = True

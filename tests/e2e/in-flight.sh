@@ -27,7 +27,7 @@ while not refused and sent < 1 << 20:
     except OSError as error:
         refused = error.strerror
 print(sent >= 253, refused, flush=True)
-time.sleep(60)
+time.sleep(100)
 END
 
 box=$(coffer sandbox create) || exit 1
@@ -36,8 +36,7 @@ coffer sandbox exec "$box" -- sh -c 'echo kept >file'
 coffer sandbox upload "$box" "$T/flood.py" flood.py
 coffer sandbox exec "$box" -- python3 flood.py >"$T/flood" 2>&1 &
 flood=$!
-i=0
-while [ ! -s "$T/flood" ] && [ $i -lt 100 ]; do i=$((i + 1)); sleep 0.1; done
+soon 60 test -s "$T/flood"
 like "it has sent all that it may" "$(cat "$T/flood")" '^True .'
 
 run coffer sandbox exec "$box" -- echo on

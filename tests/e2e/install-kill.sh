@@ -74,7 +74,7 @@ for i in range (count):
     if child.wait () == -signal.SIGKILL:
         killed += 1; took = min (took * 1.05, first * 20)
     else:
-        ended += 1; took = max (took * 0.9, first / 5)
+        ended += 1; took = max (took * 0.8, first / 20)
     wrong, after = state ()
     seen.add (after)
     if wrong or after not in (before, new):
@@ -83,7 +83,7 @@ for i in range (count):
 print (f"# {killed} killed, {ended} ended before, of {count}; one takes {first * 1000:.0f} ms")
 result = quiet ("install", f"{top}/v1", "--force", "--yes")
 left = [n for n in os.listdir (folder) if n != "parrot"]
-print (f"result {bad} {killed > count // 4} {result.returncode} {left} {state ()[1]}")
+print (f"result {bad} {killed >= count // 10} {result.returncode} {left} {state ()[1]}")
 PY
 run python3 "$T/kill.py" "$COFFER_BUILD/coffer" "$T" $((20 * scale))
 grep '^#' "$out"
@@ -104,16 +104,20 @@ for pid in "$pid1" "$pid2"; do wait "$pid" && won=$((won + 1)); done
 is "of two at once one is refused" "$won $(cat "$T/err1" "$T/err2" | grep -c E8003)" "1 1"
 is "and nothing is left of it" "$(ls -A "$providers")" parrot
 
-# What it takes beyond getting there: 1 MiB and its module, from the archive.
+# What it takes beyond getting there: 1 MiB and its module, from the archive.  In
+# time of processors, which does not grow with what else the machine has to do.
 coffer provider pack "$T/v1" --output "$T" >/dev/null
 best=$(python3 - "$COFFER_BUILD/coffer" "$T/parrot-0.1.0-$(uname -m).tar.gz" <<'PY'
-import subprocess, sys, time
+import resource, subprocess, sys
+def used ():
+    children = resource.getrusage (resource.RUSAGE_CHILDREN)
+    return children.ru_utime + children.ru_stime
 def once ():
-    start = time.monotonic ()
+    start = used ()
     subprocess.run ([sys.argv[1], "provider", "install", sys.argv[2], "--force", "--yes"],
                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL, check=True)
-    return time.monotonic () - start
+    return used () - start
 print (round (min (once () for i in range (5)) * 1000))
 PY
 )

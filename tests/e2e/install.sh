@@ -141,7 +141,7 @@ refused "for other machines alone" 1 "E8007: " coffer provider install "$T/bad"
 bad; mv "$T/bad/parrot.so" "$T/bad/x.so"; ln -s x.so "$T/bad/parrot.so"
 refused "a link instead of a module" 5 "E6005: " coffer provider install "$T/bad"
 bad; rm "$T/bad/parrot.so"; mkfifo "$T/bad/parrot.so"
-refused "a fifo instead of a module" 5 "E6005: .*not a regular file" timeout 5 \
+refused "a fifo instead of a module" 5 "E6005: .*not a regular file" timeout 60 \
   "$COFFER_BUILD/coffer" provider install "$T/bad"
 bad; echo 'permissions: {namespaces: true}' >>"$T/bad/parrot.yaml"
 refused "rights that only shipped ones get" 5 "E5001: .*asks for namespaces" \

@@ -20,6 +20,7 @@
 #   skip "what" "missing thing"
 #   json FILE EXPR    prints a python expression over `d`, the document
 #   without_conformance   what is installed counts unless said otherwise
+#   soon SECONDS CMD…     wait until it succeeds
 #   as_user CMD…      as an ordinary user, also when this is root
 
 set -u
@@ -166,9 +167,10 @@ needs_sandbox () {
   exit 0
 }
 
-# Waits, at most SECONDS, until a command succeeds.
+# Waits until a command succeeds.  SECONDS are enough where nothing else is done;
+# elsewhere it has half a minute, and what would come about by itself takes longer.
 soon () { # SECONDS CMD…
-  e2e_until=$(($(date +%s) + $1)); shift
+  e2e_until=$(($(date +%s) + ($1 > 30 ? $1 : 30))); shift
   until "$@" >/dev/null 2>&1; do
     [ "$(date +%s)" -lt "$e2e_until" ] || return 1
     sleep 0.05

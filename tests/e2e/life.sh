@@ -12,8 +12,8 @@ id=$(cat "$out"); remember "$id"
 # ---- pause ----------------------------------------------------------------
 coffer sandbox exec -d "$id" -c 'while :; do echo . >> dots; sleep 0.01; done' >"$T/ticker"
 dots () { coffer sandbox download "$id" dots - 2>/dev/null | wc -c; }
-tries=0
-while [ "$(dots)" -lt 2 ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+moves () { [ "$(dots)" -gt "$1" ]; }
+soon 5 moves 1
 run coffer sandbox pause "$id"
 is "pause says so" "$status $(cat "$out")" "0 $id paused"
 before=$(dots); sleep 0.3
@@ -27,9 +27,7 @@ run coffer sandbox connect "$id"
 like "connect says that it does not run" "$status $(cat "$err")" '^1 coffer: E2003: .* is paused'
 run coffer sandbox resume --json "$id"
 is "resume" "$(json "$out" '(d["id"], d["state"])')" "('$id', 'running')"
-tries=0
-while [ "$(dots)" -le "$before" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
-ok "and it goes on" test "$(dots)" -gt "$before"
+ok "and it goes on" soon 5 moves "$before"
 run coffer sandbox pause sb-00000000000000000000000000
 like "pausing what is not there" "$status $(cat "$err")" '^4 coffer: E2009'
 
@@ -53,8 +51,7 @@ like "no command" "$status $(cat "$err")" '^125 coffer: E3002'
 exec_id=$(coffer sandbox exec -d "$id" -c 'printf "café\n☃\n"; echo two >&2; while [ ! -e go ]; do sleep 0.02; done; echo late; exit 9')
 "$COFFER_BUILD/coffer" sandbox attach "$id" "$exec_id" >"$T/live" 2>"$T/live.err" &
 listener=$!
-tries=0
-while ! grep -q '☃' "$T/live" && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+soon 5 grep -q '☃' "$T/live"
 like "attach gives on what is there already" "$(cat "$T/live")" '☃'
 kill -TERM $listener; wait $listener; is "a signal ends the listening" "$?" 143
 like "and says that the command runs on" "$(cat "$T/live.err")" "E3004: no longer listening to $exec_id"
@@ -78,8 +75,7 @@ is "its end" "$(tail -c 5 "$out")" last
 # ---- a host that is killed --------------------------------------------------
 "$COFFER_BUILD/coffer" sandbox exec --timeout 60s "$id" -c 'echo $$ > pid; while [ ! -e over ]; do sleep 0.02; done; echo > done; exit 3' &
 host=$!
-tries=0
-while ! coffer sandbox download "$id" pid - >/dev/null 2>&1 && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+soon 5 coffer sandbox download "$id" pid -
 kill -KILL $host; wait $host 2>/dev/null
 run coffer sandbox exec "$id" -c 'touch over; while [ ! -e done ]; do sleep 0.02; done; echo yes'
 is "a command goes on without its host" "$(cat "$out")" yes
@@ -111,8 +107,8 @@ run coffer sandbox create --ttl 2s
 mortal=$(cat "$out"); remember "$mortal"
 coffer sandbox exec -d "$mortal" -- sleep 600 >/dev/null
 coffer sandbox pause "$mortal" >/dev/null
-tries=0
-while coffer sandbox info "$mortal" >/dev/null 2>&1 && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.1; done
+ended () { ! coffer sandbox info "$mortal"; }
+soon 10 ended
 run coffer sandbox info "$mortal"
 is "a paused one ends in its time" "$status" 4
 run coffer sandbox prune

@@ -8,8 +8,12 @@ needs_sandbox
 cd "$T" || exit 1
 
 # ---- nobody reads any more ---------------------------------------------------
+mkfifo "$T/unread"
 unread () { # CMD…
-  { sleep 0.2; status=0; "$@" 2>"$err" || status=$?; echo "$status" >"$T/code"; } | true
+  exec 8<>"$T/unread" 9>"$T/unread" 8>&-
+  status=0; "$@" >&9 2>"$err" || status=$?
+  echo "$status" >"$T/code"
+  exec 9>&-
   is "$2 ${3:-}, and nobody reads: silent" "$(cat "$T/code" "$err")" 141
 }
 unread coffer version
@@ -48,8 +52,7 @@ is "and nothing without it" "$(cat "$err")" ""
 
 "$COFFER_BUILD/coffer" run -- sh -c 'echo up; exec sleep 60' >"$T/up" 2>"$err" </dev/null &
 pid=$!
-tries=0
-while [ ! -s "$T/up" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+soon 5 test -s "$T/up"
 kill -TERM $pid; status=0; wait $pid || status=$?
 like "an interrupt says what was ended" "$status $(cat "$err")" \
   '^143 coffer: E3004: interrupted; it and all that it started were ended'

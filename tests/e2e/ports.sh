@@ -25,9 +25,9 @@ coffer sandbox upload "$id" "$T/server.py" server.py >/dev/null 2>&1
 exec_id=$(coffer sandbox exec -d "$id" -- python3 server.py)
 
 # Until it listens.
-tries=0
-until printf x | coffer sandbox port "$id" 8080 --stdio >"$out" 2>/dev/null || [ $tries -ge 100 ]; do tries=$((tries + 1)); sleep 0.05; done
-is "--stdio: there and back, with both ends" "$(cat "$out")" "Xend"
+answers () { printf x | coffer sandbox port "$id" 8080 --stdio >"$T/answer"; }
+soon 5 answers
+is "--stdio: there and back, with both ends" "$(cat "$T/answer")" "Xend"
 head -c 3000000 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$T/big"
 coffer sandbox port --stdio "$id" 8080 <"$T/big" >"$T/back"
 tr 'a-z' 'A-Z' <"$T/big" >"$T/want"; echo end >>"$T/want"
@@ -46,7 +46,7 @@ def connect ():
   return socket.create_connection ((host, int (port)))
 good = []
 def one (i):
-  s = connect (); s.settimeout (20)
+  s = connect (); s.settimeout (60)
   body = (b"line %d\n" % i) * 2000
   threading.Thread (target=lambda: (s.sendall (body), s.shutdown (socket.SHUT_WR))).start ()
   got = b""
@@ -63,15 +63,14 @@ forward () { # options: the address, once it is there
   rm -f "$T/where"
   "$COFFER_BUILD/coffer" sandbox port "$id" "$@" >"$T/where" 2>"$T/forward.err" &
   forwarder=$!
-  tries=0
-  while [ ! -s "$T/where" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+  soon 5 test -s "$T/where"
 }
 forward 8080 --listen 0
 like "a free port of the loopback" "$(cat "$T/where")" '^127\.0\.0\.1:[0-9]+$'
 is "forty connections at once" "$(timeout 60 python3 "$T/client.py" "$(cat "$T/where")" 40)" OK
 # One that does nothing holds nobody up.
 python3 -c 'import socket, sys, time
-h, p = sys.argv[1].split (":"); s = socket.create_connection ((h, int (p))); time.sleep (3)' "$(cat "$T/where")" &
+h, p = sys.argv[1].split (":"); s = socket.create_connection ((h, int (p))); time.sleep (60)' "$(cat "$T/where")" &
 idle=$!
 is "beside one that says nothing" "$(timeout 60 python3 "$T/client.py" "$(cat "$T/where")" 2)" OK
 kill $idle; wait $idle 2>/dev/null
@@ -91,7 +90,7 @@ is "it is gone afterwards" "$(find "$T/你好 世界" -type s | wc -l)" 0
 
 forward 8081 --listen 0
 python3 -c 'import socket, sys
-h, p = sys.argv[1].split (":"); s = socket.create_connection ((h, int (p))); s.settimeout (10); sys.exit (s.recv (1) != b"")' "$(cat "$T/where")"
+h, p = sys.argv[1].split (":"); s = socket.create_connection ((h, int (p))); s.settimeout (60); sys.exit (s.recv (1) != b"")' "$(cat "$T/where")"
 is "a port where nobody listens: the connection ends" "$?" 0
 like "and why is said" "$(cat "$T/forward.err")" 'nothing in the sandbox listens on port 8081'
 kill -0 $forwarder; is "the next one may find somebody" "$?" 0
@@ -115,8 +114,7 @@ run coffer sandbox port "$id" 8080 --stdio --listen 0
 is "one or the other" "$status" 2
 "$COFFER_BUILD/coffer" sandbox port --json "$id" 8080 --listen 0 >"$out" 2>"$err" &
 forwarder=$!
-tries=0
-while [ ! -s "$out" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+soon 5 test -s "$out"
 is "--json: one line, when it can be used" \
   "$(json "$out" '(d["sandbox"], d["port"], d["address"][:10], d["forwarded"])')" "('$id', 8080, '127.0.0.1:', True)"
 kill -TERM $forwarder; wait $forwarder

@@ -107,7 +107,7 @@ is "--yes answers" "$status $(grep -c killed "$out")" "0 3"
 # -- the sandbox of a run, seen by others -------------------------------------
 coffer run -- sh -c 'echo up; exec sleep 60' >"$T/up" 2>"$T/up.err" &
 owner=$!
-i=0; until [ -s "$T/up" ] || [ $i -ge 200 ]; do sleep 0.05; i=$((i + 1)); done
+soon 10 test -s "$T/up"
 id=$(coffer sandbox list --json | python3 -c 'import json, sys
 print (*[s["id"] for s in json.load (sys.stdin) if s["ephemeral"]])')
 like "a run that is at work is in the list" "$id" '^sb-[0-9a-z]+$'

@@ -17,11 +17,11 @@ like "shell: the terminal's size is ours" "$(cat "$out")" '37 100'
 like "shell: it is a terminal, and the controlling one" "$(cat "$out")" '^through-tty'
 like "shell: the exit status, and our terminal as it was" "$(cat "$out")" 'status 5 restored True'
 
-type_in '[("", "PS1=; echo re\"\"ady\n"), ("ready", (20, 60)), ("", "sleep 0.5; stty size; exit\n")]' \
+type_in '[("", "PS1=; echo re\"\"ady\n"), ("ready", (20, 60)), ("", "until stty size | grep 20; do sleep 0.05; done; exit\n")]' \
   "$COFFER_BUILD/coffer" sandbox shell "$id"
 like "shell: a new size is given on" "$(cat "$out")" '20 60'
 
-type_in '[("", "PS1=; trap : INT; sh -c \"echo re\\\"\\\"ady; exec sleep 30\"; echo st-$?; exit 0\n"), ("ready", "\003")]' \
+type_in '[("", "PS1=; trap : INT; sh -c \"echo re\\\"\\\"ady; exec sleep 90\"; echo st-$?; exit 0\n"), ("ready", "\003")]' \
   "$COFFER_BUILD/coffer" sandbox shell "$id"
 like "shell: ctrl-C ends the command inside" "$(cat "$out")" '^st-130'
 like "shell: and is not taken by coffer" "$(cat "$out")" 'status 0 restored True'

@@ -29,7 +29,7 @@ def create ():
 
 def commands (durable):
     yield ["run", "--provider", provider, "--", "sh", "-c", "echo x"]
-    yield ["run", "--provider", provider, "--", "sh", "-c", "sleep 0.2 & sleep 30"]
+    yield ["run", "--provider", provider, "--", "sh", "-c", "sleep 0.2 & sleep 90"]
     yield ["sandbox", "list", "--json"]
     if durable:
         yield ["sandbox", "create", "--provider", provider]

@@ -24,7 +24,7 @@ if pid == 0:
     os.environ["TERM"] = "xterm"
     os.execvp (argv[0], argv)
 before = termios.tcgetattr (fd)
-seen, mark, end = b"", 0, time.monotonic () + 15
+seen, mark, end = b"", 0, time.monotonic () + 60
 
 
 def read ():

@@ -334,13 +334,12 @@ void
 fixture_assert_serves (struct fixture *fixture)
 {
   struct heard heard = { .facts = 0 };
-  int64_t began = coffer_now_ns ();
   struct error *error = NULL;
 
-  if (fixture_say (fixture, "ok:still", 5000, -1, &heard, &error) != 0)
+  if (fixture_say (fixture, "ok:still", HARNESS_PATIENCE_MS, -1, &heard,
+                   &error) != 0)
     fail_msg ("next call: E%d %s", error->number, error->message);
   assert_string_equal (heard.value, "still");
-  assert_true (coffer_now_ns () - began < 1000000000LL);
 }
 
 void
@@ -382,7 +381,7 @@ fixture_reap_within (int ms, int *status)
 }
 
 int
-fixture_children (void)
+fixture_children (int parent)
 {
   DIR *proc = opendir ("/proc");
   struct dirent *entry;
@@ -403,7 +402,7 @@ fixture_children (void)
       fclose (file);
       file = fopen (stat_path, "re");
       if (file && fscanf (file, "%*d %*s %*c %d", &ppid) == 1)
-        n += ppid == getpid ();
+        n += ppid == parent;
     }
     if (file)
       fclose (file);

@@ -49,7 +49,7 @@ int fixture_say (struct fixture *fixture, const char *word, int64_t ms,
 /* fixture_new and fixture_open in a worker; "hostile" as it is. */
 struct fixture *fixture_start (const struct fixture_spec *spec);
 struct fixture *fixture_start_plain (void);
-/* The next call is served, within a second. */
+/* The next call is served. */
 void fixture_assert_serves (struct fixture *fixture);
 /* The word's fact says "refused" or "done", with this value unless NULL. */
 void fixture_assert_refused (struct fixture *fixture, const char *word,
@@ -58,8 +58,8 @@ void fixture_assert_done (struct fixture *fixture, const char *word,
                           const char *value);
 /* waitpid of anything, at most so long. */
 int fixture_reap_within (int ms, int *status);
-/* Processes named coffer-worker whose parent this one is. */
-int fixture_children (void);
+/* Processes named coffer-worker of this parent. */
+int fixture_children (int parent);
 /* Is there a process of this number that is not a zombie? */
 int fixture_process_lives (int pid);
 

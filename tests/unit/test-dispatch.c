@@ -385,7 +385,7 @@ connects_to (char **write, const char *dir, const char *name)
                                                 .write = write } };
   auto_error struct error *error = NULL;
   int fd = broker_connect (&manifest, NULL, grant,
-                           coffer_now_ns () + 2000000000, -1, &error);
+                           coffer_now_ns () + HARNESS_PATIENCE_NS, -1, &error);
 
   if (fd >= 0)
     close (fd);

@@ -22,6 +22,7 @@
 
 #define OP (fixture->operations)
 #define SANDBOX "sb-test"
+#define SOON (coffer_now_ns () + HARNESS_PATIENCE_NS)
 
 struct fixture {
   char *dir;
@@ -126,7 +127,7 @@ fixture_free (void **state)
   coffer_fd_close (&fixture->lifeline);
   kill_sandbox (fixture, SANDBOX);
   kill_sandbox (fixture, SANDBOX "-2");
-  for (int i = 0; i < 500 && entries (dir) > 0; i++)
+  for (int i = 0; i < 2000 && entries (dir) > 0; i++)
     usleep (10000);
   left = entries (dir);
   OP->close (&fixture->host.call, fixture->self, NULL);
@@ -220,11 +221,11 @@ wait_run (struct fixture *fixture, struct run *run)
 }
 
 /* All that the command and whoever holds its pipe have written.  Fails when
- * somebody still holds it after `ms`. */
+ * somebody goes on holding it. */
 static void
-read_output (struct run *run, int ms)
+read_output (struct run *run)
 {
-  int64_t deadline = coffer_now_ns () + (int64_t) ms * 1000000;
+  int64_t deadline = SOON;
   struct coffer_buffer buffer = {0};
   char bytes[4096];
   ssize_t n = 1;
@@ -252,7 +253,7 @@ static void
 run_script (struct fixture *fixture, const char *script, struct run *run)
 {
   assert_int_equal (start_script (fixture, script, 0, run), 0);
-  read_output (run, 8000);
+  read_output (run);
   wait_run (fixture, run);
 }
 
@@ -262,8 +263,8 @@ read_line (struct run *run, char *line, size_t size)
   size_t n = 0;
 
   do
-    if (coffer_wait_fd (run->out, POLLIN, coffer_now_ns () + 5000000000, -1)
-        != 1 || read (run->out, line + n, 1) != 1)
+    if (coffer_wait_fd (run->out, POLLIN, SOON, -1) != 1
+        || read (run->out, line + n, 1) != 1)
       fail_msg ("no line");
   while (line[n++] != '\n' && n < size - 1);
   line[n - 1] = '\0';
@@ -412,7 +413,7 @@ arguments_environment_and_input_arrive_byte_for_byte (void **state)
   assert_int_equal (start_argv (fixture, argv, env, NULL, ends[0], NULL, &run),
                     0);
   close (ends[0]);
-  read_output (&run, 8000);
+  read_output (&run);
   assert_string_equal (run.output, want);
   wait_run (fixture, &run);
   run_free (&run);
@@ -449,11 +450,11 @@ the_working_folder_is_the_workspace_unless_named (void **state)
 
   assert_int_equal (create (fixture, &spec), 0);
   assert_int_equal (start_argv (fixture, pwd, NULL, NULL, -1, NULL, &run), 0);
-  read_output (&run, 8000);
+  read_output (&run);
   assert_string_equal (run.output, "/usr\n");
   run_free (&run);
   assert_int_equal (start_argv (fixture, pwd, NULL, "/", -1, NULL, &run), 0);
-  read_output (&run, 8000);
+  read_output (&run);
   assert_string_equal (run.output, "/\n");
   run_free (&run);
   assert_int_equal (start_argv (fixture, pwd, NULL, "not/absolute", -1, NULL,
@@ -570,7 +571,7 @@ signals_reach_the_group_and_ended_commands_conflict (void **state)
   fakehost_reset (&fixture->host, 8000);
   assert_int_equal (OP->exec_signal (&fixture->host.call, fixture->self,
                                      SANDBOX, run.exec, SIGUSR1, NULL), 0);
-  read_output (&run, 8000);
+  read_output (&run);
   wait_run (fixture, &run);
   assert_true (run.exit.code == 3 || run.exit.signal == SIGUSR1);
   fakehost_reset (&fixture->host, 8000);
@@ -607,8 +608,8 @@ a_terminal_has_its_size_and_controls_the_command (void **state)
   for (int resized = 0; size < sizeof text - 1;) {
     ssize_t n;
 
-    if (coffer_wait_fd (master, POLLIN, coffer_now_ns () + 5000000000, -1)
-        != 1 || (n = read (master, text + size, sizeof text - 1 - size)) <= 0)
+    if (coffer_wait_fd (master, POLLIN, SOON, -1) != 1
+        || (n = read (master, text + size, sizeof text - 1 - size)) <= 0)
       break;                    /* the last holder of the slave has gone */
     size += (size_t) n;
     if (!resized && strstr (text, "control")) {
@@ -652,16 +653,16 @@ a_timeout_ends_every_descendant (void **state)
   struct run run;
 
   assert_int_equal (create (fixture, NULL), 0);
-  assert_int_equal (start_script (fixture, RUNAWAYS "sleep 300", 700, &run),
-                    0);
+  assert_int_equal (start_script (fixture, RUNAWAYS "sleep 300", 2500,
+                                  &run), 0);
   wait_for_runaways (&run);
   wait_run (fixture, &run);
   assert_int_equal (run.exit.timed_out, 1);
   assert_int_equal (run.exit.code, -1);
   assert_int_equal (run.exit.signal, SIGKILL);
   assert_true (run.exit.killed >= N_RUNAWAYS);
-  assert_true (run.exit.duration_us >= 700000);
-  read_output (&run, 500);
+  assert_true (run.exit.duration_us >= 2500000);
+  read_output (&run);
   run_free (&run);
 }
 
@@ -688,7 +689,7 @@ a_timeout_ends_what_forks_for_ever (void **state)
     &run), 0);
   wait_run (fixture, &run);
   assert_int_equal (run.exit.timed_out, 1);
-  read_output (&run, 1000);
+  read_output (&run);
   run_free (&run);
 }
 
@@ -707,7 +708,7 @@ a_timeout_spares_the_other_commands (void **state)
                     0);
   wait_run (fixture, &one);
   assert_int_equal (one.exit.timed_out, 1);
-  read_output (&other, 8000);
+  read_output (&other);
   assert_string_equal (other.output, "done\n");
   wait_run (fixture, &other);
   assert_int_equal (other.exit.code, 0);
@@ -730,7 +731,7 @@ what_a_command_leaves_lives_until_the_sandbox_ends (void **state)
   assert_int_equal (coffer_wait_fd (run.out, POLLIN, coffer_now_ns () +
                                     200000000, -1), 0);
   assert_int_equal (kill_sandbox (fixture, SANDBOX), 0);
-  read_output (&run, 100);
+  read_output (&run);
   assert_int_equal (entries (fixture->dir), 0);
   run_free (&run);
 }
@@ -750,7 +751,7 @@ a_single_command_takes_all_it_started_along (void **state)
   wait_run (fixture, &run);
   assert_int_equal (run.exit.code, 6);
   assert_true (run.exit.killed >= N_RUNAWAYS);
-  read_output (&run, 500);
+  read_output (&run);
   run_free (&run);
 }
 
@@ -764,8 +765,8 @@ the_end_of_the_lifeline_ends_everything (void **state)
   assert_int_equal (start_script (fixture, RUNAWAYS "sleep 300", 0, &run), 0);
   wait_for_runaways (&run);
   coffer_fd_close (&fixture->lifeline);
-  read_output (&run, 3000);
-  for (int i = 0; i < 300 && entries (fixture->dir) > 0; i++)
+  read_output (&run);
+  for (int i = 0; i < 2000 && entries (fixture->dir) > 0; i++)
     usleep (10000);
   assert_int_equal (entries (fixture->dir), 0);
   run_free (&run);
@@ -795,7 +796,7 @@ a_host_that_is_killed_leaves_nothing (void **state)
   assert_true (entries (fixture->dir) == 1);
   kill (pid, SIGKILL);
   assert_int_equal (waitpid (pid, NULL, 0), pid);
-  for (int i = 0; i < 300 && entries (fixture->dir) > 0; i++)
+  for (int i = 0; i < 2000 && entries (fixture->dir) > 0; i++)
     usleep (10000);
   assert_int_equal (entries (fixture->dir), 0);
   close (ends[0]);
@@ -820,7 +821,7 @@ kill_keeper (struct fixture *fixture, int by_list)
   assert_int_equal (start_script (fixture, RUNAWAYS "sleep 300", 0, &run), 0);
   wait_for_runaways (&run);
   kill (keeper_pid (fixture), SIGKILL);
-  read_output (&run, 3000);
+  read_output (&run);
   run_free (&run);
   /* Its folder is all that is left: no sandbox, and whoever comes by, to end
    * it or to list, clears it away. */
@@ -874,7 +875,7 @@ a_minder_that_is_killed_takes_its_command_along (void **state)
   wait_run (fixture, &run);
   assert_int_equal (run.exit.code, -1);
   assert_int_equal (run.exit.signal, SIGKILL);
-  read_output (&run, 3000);
+  read_output (&run);
   run_free (&run);
   run_script (fixture, "echo still here", &after);
   assert_string_equal (after.output, "still here\n");
@@ -931,7 +932,7 @@ static void
 a_ttl_ends_a_sandbox_and_extend_moves_it (void **state)
 {
   struct fixture *fixture = *state;
-  struct coffer_sandbox_spec spec = {SPEC, .ttl_ms = 400};
+  struct coffer_sandbox_spec spec = {SPEC, .ttl_ms = 2000};
   int64_t begin = coffer_now_ns ();
   struct run run;
 
@@ -943,11 +944,11 @@ a_ttl_ends_a_sandbox_and_extend_moves_it (void **state)
                                         SANDBOX, 0, NULL), COFFER_INVALID);
   fakehost_reset (&fixture->host, 8000);
   assert_int_equal (OP->sandbox_extend (&fixture->host.call, fixture->self,
-                                        SANDBOX, 900, NULL), 0);
+                                        SANDBOX, 3000, NULL), 0);
   assert_int_equal (start_script (fixture, RUNAWAYS "sleep 300", 0, &run), 0);
   wait_for_runaways (&run);
-  read_output (&run, 5000);
-  assert_true (coffer_now_ns () - begin >= INT64_C (900000000));
+  read_output (&run);
+  assert_true (coffer_now_ns () - begin >= INT64_C (3000000000));
   run_free (&run);
 }
 

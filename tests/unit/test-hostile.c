@@ -238,7 +238,7 @@ run_lost (struct run *run)
 {
   const char *what = run_told (run);
   int64_t most = (run->attack->ms ? run->attack->ms : 5000) * 1000000LL
-                 + 3000000000LL;
+                 + HARNESS_PATIENCE_NS;
 
   if (!what && run->attack->number != ANY
       && run->attack->number != run->number)
@@ -254,7 +254,7 @@ run_lost (struct run *run)
 static int
 others_are_gone (void)
 {
-  int64_t until = coffer_now_ns () + 1000000000;
+  int64_t until = coffer_now_ns () + HARNESS_PATIENCE_NS;
 
   while (world_children () > 2 && coffer_now_ns () < until)
     usleep (5000);
@@ -393,7 +393,7 @@ lost_folders (struct run *run)
 static const char *
 lost_time (struct run *run)
 {
-  return run->took_ns > 2000000000LL ? "the host did not notice" : NULL;
+  return run->took_ns > HARNESS_PATIENCE_NS ? "the host did not notice" : NULL;
 }
 
 /* The same provider goes on, whatever was still on its way. */
@@ -462,7 +462,7 @@ static const struct attack attacks[] = {
   { "gives_the_host_a_child", "foster", 0, .yaml = EXEC,
     .lost = lost_if_done },
   { "leaves_an_heir_with_its_channel", "heir", E_PROVIDER_EXITED,
-    .yaml = EXEC, .lost = lost_time },
+    .yaml = EXEC, .ms = 2 * HARNESS_PATIENCE_MS, .lost = lost_time },
   { "dies_of_a_bad_address", "raise:11", E_PROVIDER_EXITED },
   { "dies_of_a_kill", "raise:9", E_PROVIDER_EXITED },
   { "dies_of_a_bad_call", "raise:31", E_PROVIDER_EXITED },
@@ -699,7 +699,7 @@ a_close_that_hangs_is_ended (void **state)
     usleep (50000);
   }
   pthread_join (closing.thread, NULL);
-  assert_true (closing.took_ns < 8000000000LL);
+  assert_true (closing.took_ns < HARNESS_PATIENCE_NS);
   fixture_free (closing.fixture);
   assert_true (others_are_gone ());
 }
@@ -886,7 +886,7 @@ call_slowly (void *data)
   struct run *run = data;
   int slept = 0;
   struct provider_call call = {
-    .deadline_ns = coffer_now_ns () + 5000000000LL, .cancel_fd = -1,
+    .deadline_ns = coffer_now_ns () + HARNESS_PATIENCE_NS, .cancel_fd = -1,
     .sink = { .record = hear_slowly, .data = &slept }
   };
 
@@ -972,7 +972,7 @@ nothing_of_a_worker_outlives_its_host (void **state)
       complain (table[i].word, "its worker did not live");
     assert_int_equal (kill (host, SIGKILL), 0);
     assert_int_equal (waitpid (host, &status, 0), host);
-    until = coffer_now_ns () + 2000000000;
+    until = coffer_now_ns () + HARNESS_PATIENCE_NS;
     while (world_children () > 2 && coffer_now_ns () < until)
       if (!world_reap (&world, provider_worker_pid (bystander->provider)))
         usleep (2000);

@@ -101,7 +101,7 @@ refused (int dir, const char *name, int number)
     print_error ("%s: E%d %s\n", name, err->number, err->message);
     fail ();
   }
-  assert_true (coffer_now_ns () - start < 200 * INT64_C (1000000));
+  assert_true (coffer_now_ns () - start < HARNESS_PATIENCE_NS);
 }
 
 static void

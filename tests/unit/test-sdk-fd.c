@@ -18,7 +18,7 @@
 #include <coffer/fd.h>
 
 #define MS INT64_C (1000000)
-#define SOON (coffer_now_ns () + 5000 * MS)
+#define SOON (coffer_now_ns () + HARNESS_PATIENCE_NS)
 
 /* `size` bytes that repeat with no power of two. */
 static char *
@@ -385,9 +385,10 @@ copy_to_a_full_pipe_ends_at_the_deadline (void **state)
         writer_start (&w);
       }
       make_stream (to_kind, to);
+      assert_int_equal (coffer_wait_fd (from[0], POLLIN, SOON, -1), 1);
       errno = 0;
       assert_int_equal (coffer_copy (from[0], to[1], 0,
-                                     coffer_now_ns () + 40 * MS, -1,
+                                     coffer_now_ns () + 100 * MS, -1,
                                      &copied), -1);
       assert_int_equal (errno, ETIMEDOUT);
       if (copied == 0 || copied >= 1 << 20)
@@ -432,7 +433,7 @@ copy_from_an_endless_source_ends (void **state)
 
   (void) state;
   assert_true (zero >= 0 && null >= 0);
-  assert_int_equal (coffer_copy (zero, null, 0, coffer_now_ns () + 20 * MS,
+  assert_int_equal (coffer_copy (zero, null, 0, coffer_now_ns () + 100 * MS,
                                  -1, &copied), -1);
   assert_int_equal (errno, ETIMEDOUT);
   assert_true (copied > 0);

@@ -182,7 +182,7 @@ what_is_no_regular_file_is_refused_at_once (void **state)
   assert_true (strlen (path) < sizeof address.sun_path);
   strcpy (address.sun_path, path);
   assert_int_equal (bind (s, (struct sockaddr *) &address, sizeof address), 0);
-  alarm (5);                    /* a fifo that is waited for shows as a death */
+  alarm (60);                   /* a fifo that is waited for shows as a death */
   assert_fails (coffer_open_regular (place->root, "fifo", NULL), EINVAL);
   alarm (0);
   assert_fails (coffer_open_regular (place->root, "d", NULL), EISDIR);
@@ -240,7 +240,8 @@ swapping_names_while_they_are_opened_wins_nothing (void **state)
   assert_int_equal (symlinkat ("../outside/canary", place->root, "flink"), 0);
   assert_int_equal (pthread_create (&swapper.thread, NULL, swapper_main,
                                     &swapper), 0);
-  while (coffer_now_ns () < end) {
+  while (coffer_now_ns () < end || !good || !refused) {
+    assert_true (coffer_now_ns () < end + HARNESS_PATIENCE_NS);
     for (int i = 0; i < 2; i++) {
       fd = coffer_open_regular (place->root, i ? "f" : "d/canary", NULL);
       if (fd < 0) {
@@ -258,7 +259,6 @@ swapping_names_while_they_are_opened_wins_nothing (void **state)
   }
   swapper.stop = 1;
   pthread_join (swapper.thread, NULL);
-  assert_true (good > 0 && refused > 0);
   assert_canary (place);
   assert_int_equal (faccessat (place->outside, "new", F_OK, 0), -1);
 }

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -139,7 +140,7 @@ a_hang_ends_at_the_deadline (void **state)
   assert_ends ("hang", 200, E_PROVIDER_TIMEOUT);
   assert_ends ("spin", 200, E_PROVIDER_TIMEOUT);
   assert_ends ("stop_all", 200, E_PROVIDER_TIMEOUT);
-  assert_true (coffer_now_ns () - began < 6000000000LL);
+  assert_true (coffer_now_ns () - began < HARNESS_PATIENCE_NS);
 }
 
 static void
@@ -181,7 +182,7 @@ a_cancel_reaches_the_call (void **state)
   pthread_create (&thread, NULL, cancel_soon, &cancel);
   assert_int_equal (fixture_say (fixture, "wait", 30000, cancel, NULL, NULL),
                     E_EXEC_CANCELLED);
-  assert_true (coffer_now_ns () - began < 2000000000LL);
+  assert_true (coffer_now_ns () - began < HARNESS_PATIENCE_NS);
   pthread_join (thread, NULL);
   assert_int_equal (provider_worker_pid (fixture->provider), pid);
   /* One that does not listen is stopped. */
@@ -409,26 +410,23 @@ fake_new (const char *mode)
     .module = "hostile", .yaml = yaml, .libexec = "tests/modules/fake" });
 }
 
-/* A call ends with `number` within two seconds, and the next one, of a new
- * process, likewise. */
+/* A call ends with `number`, and the next one, of a new process, likewise. */
 static void
 assert_fake (const char *mode, int number)
 {
   struct fixture *fixture = fake_new (mode);
   struct error *error = NULL;
-  int64_t began = coffer_now_ns ();
-  int got, i;
+  int ms = number == E_PROVIDER_TIMEOUT ? 200 : HARNESS_PATIENCE_MS, got, i;
 
   if (fixture_open (fixture, PROVIDER_WORKER, &error) != 0)
     fail_msg ("%s: open: %s", mode, error_message (error));
   for (i = 0; i < 2; i++) {
     error = NULL;
-    got = fixture_say (fixture, "ok", 200, -1, NULL, &error);
+    got = fixture_say (fixture, "ok", ms, -1, NULL, &error);
     if (got != number)
       fail_msg ("%s: E%d %s", mode, got, error_message (error));
     error_free (error);
   }
-  assert_true (coffer_now_ns () - began < 4000000000LL);
   fixture_free (fixture);
 }
 
@@ -580,36 +578,52 @@ time_of_sleeps (const char *module, const char *threads)
 static void
 serial_modules_get_one_call_at_a_time (void **state)
 {
+  int tries = 20;
+
   (void) state;
   assert_true (time_of_sleeps ("serial", "serial") >= 590);
-  assert_true (time_of_sleeps ("hostile", "parallel") < 550);
+  /* One after the other it never is; a busy machine may make it long. */
+  while (time_of_sleeps ("hostile", "parallel") >= 550)
+    assert_true (--tries > 0);
 }
+
+struct waiter {
+  struct fixture *fixture;
+  int cancel;
+  atomic_int done;
+};
 
 static void *
 wait_exec (void *data)
 {
-  struct fixture *fixture = data;
+  struct waiter *waiter = data;
+  struct provider_call call = { .cancel_fd = waiter->cancel,
+                                .deadline_ns = coffer_now_ns ()
+                                               + 2 * HARNESS_PATIENCE_NS };
 
-  INVOKE (fixture->provider, NULL, NULL, exec_wait, .sandbox = "x",
-          .exec = "600");
+  INVOKE (waiter->fixture->provider, &call, NULL, exec_wait, .sandbox = "x",
+          .exec = "40000");
+  waiter->done = 1;
   return NULL;
 }
 
 static void
 waiting_holds_no_lock (void **state)
 {
-  struct fixture *fixture = fixture_start (&(struct fixture_spec){
-    .module = "serial", .threads = "serial" });
-  int64_t began = coffer_now_ns ();
+  struct waiter waiter = { .fixture = fixture_start (&(struct fixture_spec){
+    .module = "serial", .threads = "serial" }) };
   pthread_t thread;
 
   (void) state;
-  pthread_create (&thread, NULL, wait_exec, fixture);
+  waiter.cancel = eventfd (0, EFD_CLOEXEC);
+  pthread_create (&thread, NULL, wait_exec, &waiter);
   usleep (50 * 1000);
-  fixture_assert_serves (fixture);
-  assert_true (coffer_now_ns () - began < 500000000LL);
+  fixture_assert_serves (waiter.fixture);
+  assert_false (waiter.done);
+  assert_int_equal (eventfd_write (waiter.cancel, 1), 0);
   pthread_join (thread, NULL);
-  fixture_free (fixture);
+  close (waiter.cancel);
+  fixture_free (waiter.fixture);
 }
 
 static void
@@ -646,7 +660,8 @@ a_worker_killed_while_idle_is_replaced (void **state)
 
   (void) state;
   assert_int_equal (kill (pid, SIGKILL), 0);
-  usleep (20 * 1000);
+  while (fixture_process_lives (pid))
+    usleep (1000);
   fixture_assert_serves (fixture);
   assert_int_not_equal (provider_worker_pid (fixture->provider), pid);
   fixture_free (fixture);
@@ -658,17 +673,14 @@ a_worker_that_dies_often_rests (void **state)
 {
   struct fixture *fixture = fixture_start_plain ();
   struct error *error = NULL;
-  int64_t began;
   int i;
 
   (void) state;
   for (i = 0; i < 5; i++)
     assert_int_equal (fixture_say (fixture, "exit:1", 5000, -1, NULL, NULL),
                       E_PROVIDER_EXITED);
-  began = coffer_now_ns ();
   assert_int_equal (fixture_say (fixture, "ok", 5000, -1, NULL, &error),
                     E_PROVIDER_BREAKER);
-  assert_true (coffer_now_ns () - began < 100000000LL);
   assert_int_equal (error->retryable, RETRY_YES);
   error_free (error);
   fixture_free (fixture);
@@ -753,11 +765,13 @@ nothing_outlives_a_killed_host (void **state)
     close (ends[1]);
     if (i == 0)
       assert_int_equal (read (ends[0], &pid, sizeof pid), sizeof pid);
-    usleep (200 * 1000);
+    while (fixture_children (host) == 0)
+      usleep (1000);
+    usleep (200 * 1000);        /* its module is at it */
     assert_int_equal (kill (host, SIGKILL), 0);
     waitpid (host, &status, 0);
     /* Its worker is ours now, and ends by itself or by the kernel. */
-    assert_true (fixture_reap_within (5000, &status) > 0);
+    assert_true (fixture_reap_within (HARNESS_PATIENCE_MS, &status) > 0);
     assert_true (WIFEXITED (status)
                  || (WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL));
     close (ends[0]);
@@ -847,7 +861,7 @@ no_descriptor_is_left (void **state)
   for (i = 0; i < 1024; i++)
     after += fcntl (i, F_GETFD) >= 0;
   assert_int_equal (before, after);
-  assert_int_equal (fixture_children (), 0);
+  assert_int_equal (fixture_children (getpid ()), 0);
 }
 
 int
