@@ -34,7 +34,7 @@ _coffer ()
   if [[ $cur != -* ]]; then
     case $path in
       '') COMPREPLY=($(compgen -W 'run sandbox template profile provider seal kit call contract explain version help' -- "$cur")); return ;;
-      sandbox) COMPREPLY=($(compgen -W 'create connect list info extend kill prune exec attach shell upload download ls pause resume metrics ps signal port' -- "$cur")); return ;;
+      sandbox) COMPREPLY=($(compgen -W 'create list info kill prune connect extend pause resume exec attach shell upload download ls metrics ps signal port' -- "$cur")); return ;;
       template) COMPREPLY=($(compgen -W 'add list remove' -- "$cur")); return ;;
       profile) COMPREPLY=($(compgen -W 'list show' -- "$cur")); return ;;
       provider) COMPREPLY=($(compgen -W 'list info enable disable default doctor verify install upgrade uninstall pack' -- "$cur")); return ;;
@@ -58,7 +58,7 @@ _coffer ()
           COMPREPLY=($(compgen -W "$(coffer explain 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur"))
           return
         fi ;;
-      'sandbox connect'|'sandbox info'|'sandbox extend'|'sandbox kill'|'sandbox exec'|'sandbox attach'|'sandbox shell'|'sandbox upload'|'sandbox download'|'sandbox ls'|'sandbox pause'|'sandbox resume'|'sandbox metrics'|'sandbox ps'|'sandbox signal'|'sandbox port')
+      'sandbox info'|'sandbox kill'|'sandbox connect'|'sandbox extend'|'sandbox pause'|'sandbox resume'|'sandbox exec'|'sandbox attach'|'sandbox shell'|'sandbox upload'|'sandbox download'|'sandbox ls'|'sandbox metrics'|'sandbox ps'|'sandbox signal'|'sandbox port')
         if ((count == 0)); then
           COMPREPLY=($(compgen -W "$(coffer sandbox list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur"))
           return
@@ -71,20 +71,20 @@ _coffer ()
   case $path in
     'run') COMPREPLY=($(compgen -W "--workspace -w --volume -v --profile --template --net --allow --mem --cpus --pids --disk --accept --env -e --env-file --workdir --user --timeout --interactive -i --tty -t $common" -- "$cur")) ;;
     'sandbox create') COMPREPLY=($(compgen -W "--workspace -w --volume -v --profile --template --net --allow --mem --cpus --pids --disk --accept --env -e --env-file --workdir --user --ttl --image --port --metadata $common" -- "$cur")) ;;
-    'sandbox connect') COMPREPLY=($(compgen -W "--ttl $common" -- "$cur")) ;;
     'sandbox list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'sandbox info') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
-    'sandbox extend') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'sandbox kill') COMPREPLY=($(compgen -W "--all $common" -- "$cur")) ;;
     'sandbox prune') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'sandbox connect') COMPREPLY=($(compgen -W "--ttl $common" -- "$cur")) ;;
+    'sandbox extend') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'sandbox pause') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'sandbox resume') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'sandbox exec') COMPREPLY=($(compgen -W "--command -c --background -d --env -e --env-file --workdir --user --timeout --interactive -i --tty -t $common" -- "$cur")) ;;
     'sandbox attach') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'sandbox shell') COMPREPLY=($(compgen -W "--env -e --env-file --workdir --user $common" -- "$cur")) ;;
     'sandbox upload') COMPREPLY=($(compgen -W "--mode --parents -p --timeout $common" -- "$cur")) ;;
     'sandbox download') COMPREPLY=($(compgen -W "--timeout $common" -- "$cur")) ;;
     'sandbox ls') COMPREPLY=($(compgen -W "--depth --timeout $common" -- "$cur")) ;;
-    'sandbox pause') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
-    'sandbox resume') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'sandbox metrics') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'sandbox ps') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'sandbox signal') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;

@@ -29,7 +29,7 @@ _coffer () {
   )
   case $path in
     '') own=('1:command:(run sandbox template profile provider seal kit call contract explain version help)') ;;
-    sandbox) own=('1:group:(sandbox)' '2:command:(create connect list info extend kill prune exec attach shell upload download ls pause resume metrics ps signal port)') ;;
+    sandbox) own=('1:group:(sandbox)' '2:command:(create list info kill prune connect extend pause resume exec attach shell upload download ls metrics ps signal port)') ;;
     template) own=('1:group:(template)' '2:command:(add list remove)') ;;
     profile) own=('1:group:(profile)' '2:command:(list show)') ;;
     provider) own=('1:group:(provider)' '2:command:(list info enable disable default doctor verify install upgrade uninstall pack)') ;;
@@ -82,19 +82,23 @@ _coffer () {
       '*--port[a port that will be reached]:NUMBER: '
       '*--metadata[kept with the sandbox and shown, not interpreted]:NAME=VALUE: '
       '*:argument:_files') ;;
-    'sandbox connect') own=(
-      '--ttl[let it live this long from now]:TIME: '
-      '*:argument:_files') ;;
     'sandbox list') own=(
       '*:argument:_files') ;;
     'sandbox info') own=(
-      '*:argument:_files') ;;
-    'sandbox extend') own=(
       '*:argument:_files') ;;
     'sandbox kill') own=(
       '--all[kill every sandbox, after asking]'
       '*:argument:_files') ;;
     'sandbox prune') own=(
+      '*:argument:_files') ;;
+    'sandbox connect') own=(
+      '--ttl[let it live this long from now]:TIME: '
+      '*:argument:_files') ;;
+    'sandbox extend') own=(
+      '*:argument:_files') ;;
+    'sandbox pause') own=(
+      '*:argument:_files') ;;
+    'sandbox resume') own=(
       '*:argument:_files') ;;
     'sandbox exec') own=(
       '--command[a string for /bin/sh -c, in place of ARGV]:STRING: '
@@ -133,10 +137,6 @@ _coffer () {
     'sandbox ls') own=(
       '--depth[levels of folders to go down; 1 unless said]:NUMBER: '
       '--timeout[give up after TIME; 1h unless said]:TIME: '
-      '*:argument:_files') ;;
-    'sandbox pause') own=(
-      '*:argument:_files') ;;
-    'sandbox resume') own=(
       '*:argument:_files') ;;
     'sandbox metrics') own=(
       '*:argument:_files') ;;

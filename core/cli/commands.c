@@ -8,9 +8,11 @@
 const struct cli_table cli_tables[] = {
   { run_commands },
   { sandbox_commands },
+  { sandbox_life_commands },
   { sandbox_exec_commands },
   { sandbox_file_commands },
-  { sandbox_life_commands },
+  { sandbox_metrics_commands },
+  { sandbox_ps_commands },
   { sandbox_port_commands },
   { template_commands },
   { profile_commands },

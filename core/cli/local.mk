@@ -48,7 +48,9 @@ core_cli_libcli_a_SOURCES = \
   %D%/sandbox-exec.c \
   %D%/sandbox-files.c \
   %D%/sandbox-life.c \
+  %D%/sandbox-metrics.c \
   %D%/sandbox-port.c \
+  %D%/sandbox-ps.c \
   %D%/seal.c \
   %D%/spec.c \
   %D%/table.c \

@@ -1,30 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `coffer sandbox pause|resume|metrics|ps|signal`. */
+/* Whether a sandbox runs, and for how long: `coffer sandbox connect|extend|
+ * pause|resume`. */
 
 #include <config.h>
 
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/host.h"
+#include "cli/spec.h"
 
-/* ---- pause and resume --------------------------------------------------- */
-
+/* "ID running, ends 2026-01-31 12:00:00" */
 static int
-print_state (struct cli *cli, json_t *take_info, struct error **err)
+print_life (struct cli *cli, json_t *take_info, struct error **err)
 {
   auto_json json_t *info = take_info;
   auto_free char *state = output_shown (json_object_get (info, "state"));
+  const json_int_t expires
+    = json_integer_value (json_object_get (info, "expires_ns"));
+  auto_free char *ends = expires ? text_format_time (expires) : NULL;
 
   if (cli->json)
     return output_json (steal (info), err);
   output_styled (cli, stdout, STYLE_PLAIN, cli->args[0]);
-  printf (" %s\n", state ? state : "-");
+  printf (" %s%s%s\n", state ? state : "-", ends ? ", ends " : "",
+          ends ? ends : "");
   return output_finish (err);
+}
+
+/* Is it there, does it run, and for how long: what a caller asks before it
+ * goes on with a sandbox made earlier. */
+static int
+connect_run (struct cli *cli, struct error **err)
+{
+  const char *id = cli->args[0], *state;
+  auto_json json_t *info = NULL;
+  struct provider_call call;
+  struct host *host;
+  uint64_t ttl = 0;
+
+  if (cli_duration (cli, "ttl", PROFILE_TTL, &ttl, err) < 0
+      || cli_begin (cli, &host, &call, err) < 0
+      || sandbox_info (host, id, &call, &info, err) < 0)
+    return -1;
+  state = json_string_value (json_object_get (info, "state"));
+  if (!state || strcmp (state, "running")) {
+    error_set (err, E_SANDBOX_STATE, 0, "%s is %s, not running", id,
+               state ? state : "in no known state");
+    error_hint_id (err, id);
+    return -1;
+  }
+  if (ttl) {
+    json_decref (steal (info));
+    if (sandbox_extend (host, id, ttl, &call, &info, err) < 0)
+      return -1;
+  }
+  return print_life (cli, steal (info), err);
+}
+
+static int
+extend_run (struct cli *cli, struct error **err)
+{
+  struct provider_call call;
+  struct host *host;
+  json_t *info = NULL;
+  uint64_t ttl;
+
+  if (text_parse_duration (cli->args[1], &ttl) < 0 || ttl == 0) {
+    error_set (err, E_INVALID, 0, "%s is not a duration", cli->args[1]);
+    error_hint (err, "write how long from now, such as 30m or 2h");
+    return -1;
+  }
+  if (cli_begin (cli, &host, &call, err) < 0
+      || sandbox_extend (host, cli->args[0], ttl, &call, &info, err) < 0)
+    return -1;
+  return print_life (cli, info, err);
 }
 
 static int
@@ -37,7 +89,7 @@ pause_run (struct cli *cli, struct error **err)
   if (cli_begin (cli, &host, &call, err) < 0
       || sandbox_pause (host, cli->args[0], &call, &info, err) < 0)
     return -1;
-  return print_state (cli, info, err);
+  return print_life (cli, info, err);
 }
 
 static int
@@ -50,193 +102,21 @@ resume_run (struct cli *cli, struct error **err)
   if (cli_begin (cli, &host, &call, err) < 0
       || sandbox_resume (host, cli->args[0], &call, &info, err) < 0)
     return -1;
-  return print_state (cli, info, err);
+  return print_life (cli, info, err);
 }
 
-/* ---- metrics ------------------------------------------------------------ */
-
-static int
-ends_in (const char *name, const char *end)
-{
-  size_t n = strlen (name), k = strlen (end);
-
-  return n >= k && strcmp (name + n - k, end) == 0;
-}
-
-static char *
-shown_number (const char *name, const json_t *value)
-{
-  const double number = json_number_value (value);
-
-  if (ends_in (name, "_bytes") && number >= 0 && number < 1e18)
-    return text_format_size ((uint64_t) number);
-  if (ends_in (name, "_seconds_total"))
-    return text_printf ("%.2f s", number);
-  return output_shown (value);
-}
-
-/* Those that people look for first, in this order; what nobody measures is
- * said to be unknown, and has no number. */
-static const char *const known[] = {
-  "cpu_seconds_total", "memory_bytes", "memory_peak_bytes", "processes",
-  "disk_bytes", NULL
+static const struct cli_option connect_options[] = {
+  { "ttl", 0, "TIME", 0, "let it live this long from now" }, { NULL }
 };
 
-static int
-is_known (const char *name)
-{
-  size_t i;
-
-  for (i = 0; known[i]; i++)
-    if (strcmp (known[i], name) == 0)
-      return 1;
-  return 0;
-}
-
-static void
-add_metric (struct output_table *table, const char *name,
-            const json_t *value)
-{
-  auto_free char *shown = value ? shown_number (name, value) : NULL;
-  const char *cells[] = { name, shown ? shown : "unknown" };
-
-  output_table_row (table, cells);
-}
-
-static int
-metrics_run (struct cli *cli, struct error **err)
-{
-  static const char *const heads[] = { "NAME", "VALUE" };
-  auto_output_table struct output_table *table = NULL;
-  auto_json json_t *metrics = NULL;
-  struct provider_call call;
-  struct host *host;
-  const char *name;
-  json_t *value;
-  size_t i;
-
-  if (cli_begin (cli, &host, &call, err) < 0
-      || sandbox_metrics (host, cli->args[0], &call, &metrics, err) < 0)
-    return -1;
-  if (cli->json)
-    return output_json (steal (metrics), err);
-  table = output_table_new (2, heads);
-  for (i = 0; known[i]; i++)
-    add_metric (table, known[i], json_object_get (metrics, known[i]));
-  json_object_foreach (metrics, name, value)
-    if (!is_known (name))
-      add_metric (table, name, value);
-  return output_table_print (table, cli, err);
-}
-
-/* ---- commands ----------------------------------------------------------- */
-
-static void
-add_exec (struct output_table *table, const json_t *item)
-{
-  auto_free char *exec = output_shown (json_object_get (item, "exec"));
-  auto_free char *state = output_shown (json_object_get (item, "state"));
-  const json_t *started = json_object_get (item, "started_ns");
-  auto_free char *when
-    = started ? text_format_time (json_integer_value (started)) : NULL;
-  const char *cells[] = {
-    exec, state, when ? when : "-",
-    json_is_true (json_object_get (item, "background")) ? "background" : ""
-  };
-
-  output_table_row (table, cells);
-}
-
-static int
-ps_run (struct cli *cli, struct error **err)
-{
-  static const char *const heads[] = { "COMMAND", "STATE", "STARTED",
-                                       "OUTPUT" };
-  auto_output_table struct output_table *table = NULL;
-  auto_json json_t *list = NULL;
-  struct provider_call call;
-  struct host *host;
-  json_t *item;
-  size_t i;
-
-  if (cli_begin (cli, &host, &call, err) < 0
-      || sandbox_exec_list (host, cli->args[0], &call, &list, err) < 0)
-    return -1;
-  if (cli->json)
-    return output_json (steal (list), err);
-  table = output_table_new (4, heads);
-  json_array_foreach (list, i, item)
-    add_exec (table, item);
-  return output_table_print (table, cli, err);
-}
-
-/* "9", "KILL" or "SIGKILL"; 0: none of those. */
-static int
-signal_number (const char *word)
-{
-  const char *name = strncmp (word, "SIG", 3) == 0 ? word + 3 : word;
-  char *end;
-  long value = strtol (word, &end, 10);
-  int i;
-
-  if (*word >= '0' && *word <= '9')
-    return *end == '\0' && value >= 1 && value <= 64 ? (int) value : 0;
-  for (i = 1; i < 32; i++) {
-    const char *known_name = sigabbrev_np (i);
-
-    if (known_name && strcmp (known_name, name) == 0)
-      return i;
-  }
-  return 0;
-}
-
-static int
-signal_run (struct cli *cli, struct error **err)
-{
-  const char *word = cli->n_args > 2 ? cli->args[2] : "TERM";
-  int number = signal_number (word);
-  struct provider_call call;
-  struct host *host;
-
-  if (number == 0) {
-    error_set (err, E_INVALID, 0, "%s is no signal", word);
-    error_hint (err, "write a number from 1 to 64, or a name such as TERM or "
-                "KILL");
-    return -1;
-  }
-  if (cli_begin (cli, &host, &call, err) < 0
-      || sandbox_exec_signal (host, cli->args[0], cli->args[1], number, &call,
-                              err) < 0) {
-    if (*err && (*err)->number == E_SANDBOX_STATE)
-      error_hint (err, "coffer sandbox ps %s lists its commands and what "
-                  "became of them", cli->args[0]);
-    return -1;
-  }
-  if (cli->json)
-    return output_json (json_pack ("{s:o, s:o, s:i}", "sandbox",
-                                   json_bytes (cli->args[0],
-                                               strlen (cli->args[0])),
-                                   "exec",
-                                   json_bytes (cli->args[1],
-                                               strlen (cli->args[1])),
-                                   "signal", number),
-                        err);
-  return 0;
-}
-
-/* ---- the rows ----------------------------------------------------------- */
-
 const struct cli_command sandbox_life_commands[] = {
+  { "sandbox connect", "ID", "check that a sandbox runs and can be used",
+    connect_options, 1, 1, -1, 0, connect_run },
+  { "sandbox extend", "ID TIME", "let a sandbox live TIME from now", NULL, 2,
+    2, -1, 0, extend_run },
   { "sandbox pause", "ID", "stop all that runs in a sandbox for a while",
     NULL, 1, 1, -1, 0, pause_run },
   { "sandbox resume", "ID", "let a paused sandbox go on", NULL, 1, 1, -1, 0,
     resume_run },
-  { "sandbox metrics", "ID", "show what a sandbox uses", NULL, 1, 1, -1, 0,
-    metrics_run },
-  { "sandbox ps", "ID", "list the commands started in a sandbox", NULL, 1, 1,
-    -1, 0, ps_run },
-  { "sandbox signal", "ID COMMAND [SIGNAL]",
-    "send a command a signal, TERM unless said", NULL, 2, 3,
-    -1, 0, signal_run },
   { NULL }
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `coffer sandbox create|connect|list|info|extend|kill|prune`. */
+/* `coffer sandbox create|list|info|kill|prune`. */
 
 #include <config.h>
 
@@ -66,7 +66,7 @@ create_run (struct cli *cli, struct error **err)
   return -1;
 }
 
-/* ---- info and connect --------------------------------------------------- */
+/* ---- info --------------------------------------------------------------- */
 
 /* "2026-01-31 12:00:00" for keys that end in _ns, else as it is. */
 static char *
@@ -132,25 +132,6 @@ print_info (struct cli *cli, json_t *take_info, struct error **err)
   return output_finish (err);
 }
 
-/* "ID running, ends 2026-01-31 12:00:00" */
-static int
-print_life (struct cli *cli, json_t *take_info, struct error **err)
-{
-  auto_json json_t *info = take_info;
-  auto_free char *state = output_shown (json_object_get (info, "state"));
-  json_t *expires = json_object_get (info, "expires_ns");
-  auto_free char *ends = NULL;
-
-  if (cli->json)
-    return output_json (steal (info), err);
-  if (json_integer_value (expires))
-    ends = shown_value ("expires_ns", expires);
-  output_styled (cli, stdout, STYLE_PLAIN, cli->args[0]);
-  printf (" %s%s%s\n", state ? state : "-", ends ? ", ends " : "",
-          ends ? ends : "");
-  return output_finish (err);
-}
-
 static int
 info_run (struct cli *cli, struct error **err)
 {
@@ -162,36 +143,6 @@ info_run (struct cli *cli, struct error **err)
       || sandbox_info (host, cli->args[0], &call, &info, err) < 0)
     return -1;
   return print_info (cli, info, err);
-}
-
-/* Is it there, does it run, and for how long: what a caller asks before it
- * goes on with a sandbox made earlier. */
-static int
-connect_run (struct cli *cli, struct error **err)
-{
-  const char *id = cli->args[0], *state;
-  auto_json json_t *info = NULL;
-  struct provider_call call;
-  struct host *host;
-  uint64_t ttl = 0;
-
-  if (cli_duration (cli, "ttl", PROFILE_TTL, &ttl, err) < 0
-      || cli_begin (cli, &host, &call, err) < 0
-      || sandbox_info (host, id, &call, &info, err) < 0)
-    return -1;
-  state = json_string_value (json_object_get (info, "state"));
-  if (!state || strcmp (state, "running")) {
-    error_set (err, E_SANDBOX_STATE, 0, "%s is %s, not running", id,
-               state ? state : "in no known state");
-    error_hint_id (err, id);
-    return -1;
-  }
-  if (ttl) {
-    json_decref (steal (info));
-    if (sandbox_extend (host, id, ttl, &call, &info, err) < 0)
-      return -1;
-  }
-  return print_life (cli, steal (info), err);
 }
 
 /* ---- list --------------------------------------------------------------- */
@@ -244,27 +195,6 @@ list_run (struct cli *cli, struct error **err)
   json_array_foreach (list, i, item)
     add_row (table, item);
   return output_table_print (table, cli, err);
-}
-
-/* ---- extend ------------------------------------------------------------- */
-
-static int
-extend_run (struct cli *cli, struct error **err)
-{
-  struct provider_call call;
-  struct host *host;
-  json_t *info = NULL;
-  uint64_t ttl;
-
-  if (text_parse_duration (cli->args[1], &ttl) < 0 || ttl == 0) {
-    error_set (err, E_INVALID, 0, "%s is not a duration", cli->args[1]);
-    error_hint (err, "write how long from now, such as 30m or 2h");
-    return -1;
-  }
-  if (cli_begin (cli, &host, &call, err) < 0
-      || sandbox_extend (host, cli->args[0], ttl, &call, &info, err) < 0)
-    return -1;
-  return print_life (cli, info, err);
 }
 
 /* ---- kill --------------------------------------------------------------- */
@@ -396,10 +326,6 @@ static const struct cli_option create_options[] = {
   { NULL }
 };
 
-static const struct cli_option connect_options[] = {
-  { "ttl", 0, "TIME", 0, "let it live this long from now" }, { NULL }
-};
-
 static const struct cli_option kill_options[] = {
   { "all", 0, NULL, 0, "kill every sandbox, after asking" }, { NULL }
 };
@@ -407,14 +333,10 @@ static const struct cli_option kill_options[] = {
 const struct cli_command sandbox_commands[] = {
   { "sandbox create", "", "make a sandbox and print its id", create_options, 0,
     0, -1, 0, create_run },
-  { "sandbox connect", "ID", "check that a sandbox runs and can be used",
-    connect_options, 1, 1, -1, 0, connect_run },
   { "sandbox list", "", "list the sandboxes there are", NULL, 0, 0, -1, 0,
     list_run },
   { "sandbox info", "ID", "show what is known of a sandbox", NULL, 1, 1, -1,
     0, info_run },
-  { "sandbox extend", "ID TIME", "let a sandbox live TIME from now", NULL, 2,
-    2, -1, 0, extend_run },
   { "sandbox kill", "ID… | --all", "end sandboxes and all that runs in them",
     kill_options, 0, -1, -1, 0, kill_run },
   { "sandbox prune", "", "clear away what has expired or is gone", NULL, 0, 0,

@@ -13,13 +13,14 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/ids.c \
   %D%/info.c %D%/info.h \
   %D%/lifecycle.c \
+  %D%/metrics.c \
   %D%/own-folder.c %D%/own-folder.h \
   %D%/owner.c %D%/owner.h \
+  %D%/pause.c \
   %D%/ports.c \
   %D%/profile.c %D%/profile.h \
   %D%/records.c %D%/records-open.c %D%/records.h %D%/records-private.h \
   %D%/relay.c %D%/relay.h \
-  %D%/rest.c \
   %D%/request.c %D%/request.h \
   %D%/sandbox.h \
   %D%/runs.c %D%/runs.h \

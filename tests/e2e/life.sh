@@ -15,7 +15,7 @@ dots () { coffer sandbox download "$id" dots - 2>/dev/null | wc -c; }
 moves () { [ "$(dots)" -gt "$1" ]; }
 soon 5 moves 1
 run coffer sandbox pause "$id"
-is "pause says so" "$status $(cat "$out")" "0 $id paused"
+like "pause says so, and when it ends" "$status $(cat "$out")" "^0 $id paused, ends 20"
 before=$(dots); sleep 0.3
 is "nothing moves meanwhile, and files are reached" "$(dots)" "$before"
 run coffer sandbox list --json
