@@ -122,10 +122,17 @@ memory_fact (struct making *making)
 {
   const uint64_t bytes = making->spec->memory_bytes;
   char value[128];
+  uint64_t hard;
 
   if (bytes == 0)
     return COFFER_OK;
   if (!(making->cgroup.bits & CGROUP_MEMORY)) {
+    if (init_limit (making, RLIMIT_DATA, &hard) == -1)
+      return spawn_refused (making, "limit.memory", errno);
+    if (LAYERS_WHOLE && hard > bytes)
+      return coffer_fail (making->call, COFFER_INTERNAL,
+                          "the sandbox could not be set up: the memory of its "
+                          "processes is not limited");
     snprintf (value, sizeof value, "%" PRIu64 " private bytes of each process,"
               " not of the sandbox", bytes);
     return fact_emit (making->call, "limit.memory", "degraded", value,

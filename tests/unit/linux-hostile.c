@@ -11,7 +11,8 @@
  *   litter   sends a descriptor with each answer
  *   boast    hands out a file as kept output, and boasts of its size
  *   listen   lets a process of no importance listen in its place
- *   lie      has not even limited its processes, which all others have */
+ *   lie      has not even limited its processes, which all others have
+ *   few      has limited them to what a test asks for, and nothing else */
 
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -144,7 +145,7 @@ main (void)
 {
   const struct init_hello hello = { sizeof hello, INIT_PROTOCOL, 0 };
   const struct init_ready ready = { .size = sizeof ready };
-  const struct rlimit limit = { 1024, 1024 };
+  const struct rlimit limit = { 1024, 1024 }, few = { 24, 24 };
   int fd;
 
   signal (SIGPIPE, SIG_IGN);
@@ -153,7 +154,7 @@ main (void)
   if (recv (0, packet, sizeof packet, 0) <= 0 || plan_take (0) == -1)
     return 1;
   if (strcmp (mode, "lie") != 0)
-    setrlimit (RLIMIT_NPROC, &limit);
+    setrlimit (RLIMIT_NPROC, strcmp (mode, "few") == 0 ? &few : &limit);
   if (strcmp (mode, "listen") == 0 && fork () == 0) {
     listen (listener, 4);
     packet_give (0, INIT_READY, 1, &ready, sizeof ready, -1);

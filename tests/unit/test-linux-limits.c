@@ -244,6 +244,25 @@ test_a_required_group_is_not_done_without (void **state)
     }
 }
 
+/* Of a process, from outside: the namespace inside may begin there. */
+static int
+is_in_group (int pid, const char *name)
+{
+  char path[64], text[8192], group[80];
+  ssize_t n;
+  int fd;
+
+  snprintf (path, sizeof path, "/proc/%d/cgroup", pid);
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  assert_true (fd >= 0);
+  n = read (fd, text, sizeof text - 1);
+  close (fd);
+  assert_true (n > 0);
+  text[n] = '\0';
+  snprintf (group, sizeof group, "/coffer-%s-", name);
+  return strstr (text, group) != NULL;
+}
+
 /* A group is required and no limit asked for: there is one all the same. */
 static void
 test_a_required_group_is_there_without_limits (void **state)
@@ -251,9 +270,6 @@ test_a_required_group_is_there_without_limits (void **state)
   static const char *const require[] = { "cgroup", NULL };
   struct coffer_sandbox_spec spec = { .size = sizeof spec, .lifeline = -1,
                                       .require = require, .single_exec = 1 };
-  char path[64], text[8192];
-  ssize_t n;
-  int fd;
 
   (void) state;
   if (host_create (&host, own ("bare"), &spec) != COFFER_OK) {
@@ -262,54 +278,94 @@ test_a_required_group_is_there_without_limits (void **state)
   }
   assert_true (has_groups ("limit.pids ok 1024 of the whole sandbox"));
   assert_true (groups_left (own ("bare")) > 0);
-  /* From outside: the namespace inside may begin there. */
-  snprintf (path, sizeof path, "/proc/%d/cgroup", host.pid);
-  fd = open (path, O_RDONLY | O_CLOEXEC);
-  assert_true (fd >= 0);
-  n = read (fd, text, sizeof text - 1);
-  close (fd);
-  assert_true (n > 0);
-  text[n] = '\0';
-  assert_non_null (strstr (text, "/coffer-bare-"));
+  assert_true (is_in_group (host.pid, own ("bare")));
   assert_int_equal (host_kill (&host, own ("bare")), COFFER_OK);
   assert_int_equal (groups_left (own ("bare")), 0);
 }
 
-/* An init that stays out of its groups is no sandbox: version 1 leaves it to
- * put itself in, and who is in them is looked at. */
-static void
-test_an_init_outside_of_its_group_is_none (void **state)
+/* What comes of an init that does not do its part; its facts are in host. */
+static int32_t
+hostile_create (struct linux_host *hostile, const char *mode,
+                const struct coffer_sandbox_spec *given)
 {
-  static const char *const env[] = { "HOSTILE=outside", NULL };
-  struct coffer_sandbox_spec spec = LIMITED;
-  static struct linux_host hostile;
   const char *build = getenv ("COFFER_BUILD");
-  char path[4096];
-  int32_t code;
+  const char *env[] = { NULL, NULL };
+  struct coffer_sandbox_spec spec = *given;
+  char path[4096], variable[32];
   int init;
 
-  (void) state;
   snprintf (path, sizeof path, "%s/tests/unit/linux-hostile",
             build ? build : ".");
   init = open (path, O_RDONLY | O_CLOEXEC);
   assert_true (init >= 0);
-  linux_host_open_with (&hostile, init);
+  linux_host_open_with (hostile, init);
   close (init);
+  snprintf (variable, sizeof variable, "HOSTILE=%s", mode);
+  env[0] = variable;
   spec.env = env;
-  code = host_create (&hostile, own ("outside"), &spec);
-  if (strstr (hostile.facts, "\ncgroup ok version 2") != NULL
-      || strstr (hostile.facts, "\ncgroup absent") != NULL) {
-    /* It may have been refused for something else that it does not keep. */
-    if (code == COFFER_OK)
-      assert_int_equal (host_kill (&hostile, own ("outside")), COFFER_OK);
-    linux_host_close (&hostile);
-    skip_missing ("a writable control group");
-  }
-  assert_int_equal (code, COFFER_INTERNAL);
-  assert_non_null (strstr (hostile.error, "not in its control group"));
-  assert_int_equal (groups_left (own ("outside")), 0);
+  return host_create (hostile, own ("hostile"), &spec);
+}
+
+static void
+hostile_end (struct linux_host *hostile)
+{
+  assert_int_equal (groups_left (own ("hostile")), 0);
   assert_int_equal (waitpid (-1, NULL, WNOHANG | __WALL), -1);
-  linux_host_close (&hostile);
+  linux_host_close (hostile);
+}
+
+/* An init that stays out of its groups is no sandbox: version 1 leaves it to
+ * put itself in, and who is in them is looked at.  Of version 2 it is begun in
+ * its own. */
+static void
+test_an_init_outside_of_its_group_is_none (void **state)
+{
+  const struct coffer_sandbox_spec spec = LIMITED;
+  static struct linux_host hostile;
+  int32_t code = hostile_create (&hostile, "outside", &spec);
+  const int absent = strstr (hostile.facts, "\ncgroup absent") != NULL;
+
+  (void) state;
+  if (strstr (hostile.facts, "\ncgroup ok version 2") != NULL) {
+    assert_int_equal (code, COFFER_OK);
+    assert_true (is_in_group (hostile.pid, own ("hostile")));
+    assert_int_equal (host_kill (&hostile, own ("hostile")), COFFER_OK);
+  } else {
+    assert_int_equal (code, COFFER_INTERNAL);
+    assert_non_null (strstr (hostile.error, absent
+                               ? "the memory of its processes is not limited"
+                               : "not in its control group"));
+  }
+  hostile_end (&hostile);
+  if (absent)
+    skip_missing ("a writable control group");
+}
+
+/* Where there are no groups it is to have the limits of a process, and each is
+ * looked at: of memory, and of the number of processes. */
+static void
+test_an_init_without_its_limits_is_none (void **state)
+{
+  struct coffer_sandbox_spec spec = LIMITED;
+  static struct linux_host hostile;
+
+  (void) state;
+  fails_at = STAGE_TREE;
+  fails_with = EROFS;
+  assert_int_equal (hostile_create (&hostile, "few", &spec), COFFER_INTERNAL);
+  assert_non_null (strstr (hostile.error,
+                           "the memory of its processes is not limited"));
+  hostile_end (&hostile);
+  spec.memory_bytes = 0;
+  assert_int_equal (hostile_create (&hostile, "outside", &spec),
+                    COFFER_INTERNAL);
+  assert_non_null (strstr (hostile.error, "its processes are not limited"));
+  hostile_end (&hostile);
+  /* That is all there was to say against the first. */
+  assert_int_equal (hostile_create (&hostile, "few", &spec), COFFER_OK);
+  assert_int_equal (host_kill (&hostile, own ("hostile")), COFFER_OK);
+  hostile_end (&hostile);
+  fails_at = STAGE_NONE;
 }
 
 /* ---- what holds --------------------------------------------------------- */
@@ -550,6 +606,7 @@ main (void)
     cmocka_unit_test (test_a_required_group_is_not_done_without),
     cmocka_unit_test (test_a_required_group_is_there_without_limits),
     cmocka_unit_test (test_an_init_outside_of_its_group_is_none),
+    cmocka_unit_test (test_an_init_without_its_limits_is_none),
     cmocka_unit_test (test_limits_hold_and_are_told),
     cmocka_unit_test (test_shared_memory_is_counted),
     cmocka_unit_test (test_segments_are_capped_as_the_disk),

@@ -184,6 +184,36 @@ test_one_of_another_shape_is_not_taken (void **state)
   assert_int_equal (waitpid (-1, NULL, WNOHANG | __WALL), -1);
 }
 
+/* What is to be in control groups is begun in them, or enters them while it is
+ * root: what it then takes of the kernel's memory is counted there from the
+ * start.  One made ahead has taken its own, and has ids that may enter none: it
+ * is left for the next, and where there are no groups it is as good as any. */
+static void
+test_one_for_a_control_group_is_not_taken (void **state)
+{
+  struct coffer_sandbox_spec limited = lasting;
+  pid_t spare = spare_of_two ();
+  int grouped;
+
+  (void) state;
+  limited.memory_bytes = 64 << 20;
+  limited.pids = 40;
+  assert_int_equal (host_create (&host, "three", &limited), COFFER_OK);
+  grouped = strstr (host.facts, "\ncgroup absent") == NULL;
+  if (!grouped)
+    assert_int_equal (host.pid, spare);
+  else
+    assert_int_not_equal (host.pid, spare);
+  end ("three");
+  if (grouped) {
+    create ("four");
+    assert_int_equal (host.pid, spare);
+    end ("four");
+  }
+  linux_host_close (&host);
+  assert_int_equal (waitpid (-1, NULL, WNOHANG | __WALL), -1);
+}
+
 /* A child that was forked has its copies of the descriptors, and no more. */
 static void
 test_a_forked_process_leaves_it_alone (void **state)
@@ -279,6 +309,7 @@ main (void)
     cmocka_unit_test (test_one_sandbox_has_none),
     cmocka_unit_test (test_a_dead_one_is_not_taken),
     cmocka_unit_test (test_one_of_another_shape_is_not_taken),
+    cmocka_unit_test (test_one_for_a_control_group_is_not_taken),
     cmocka_unit_test (test_a_forked_process_leaves_it_alone),
     cmocka_unit_test (test_one_with_other_mounts_is_not_taken),
   };
