@@ -153,7 +153,7 @@ stat_parent (const char *name)
 }
 
 static size_t
-processes_look (pid_t parent, pid_t *child)
+processes_look (pid_t parent, pid_t but, pid_t *child)
 {
   DIR *dir = opendir ("/proc");
   struct dirent *entry;
@@ -168,7 +168,7 @@ processes_look (pid_t parent, pid_t *child)
     if (of < 0)
       continue;
     count++;
-    if (of == parent)
+    if (of == parent && atoi (entry->d_name) != but)
       *child = atoi (entry->d_name);
   }
   if (dir != NULL)
@@ -177,19 +177,25 @@ processes_look (pid_t parent, pid_t *child)
 }
 
 pid_t
-child_of (pid_t parent)
+child_but (pid_t parent, pid_t but)
 {
   pid_t child;
 
-  processes_look (parent, &child);
+  processes_look (parent, but, &child);
   return child;
+}
+
+pid_t
+child_of (pid_t parent)
+{
+  return child_but (parent, 0);
 }
 
 size_t
 processes_count (const struct arena *arena)
 {
   pid_t none;
-  size_t n = processes_look (-1, &none);
+  size_t n = processes_look (-1, 0, &none);
 
   return n - 1 - (arena->victim > 0 && kill (arena->victim, 0) == 0);
 }
@@ -210,6 +216,8 @@ victim_run (const struct arena *arena, unsigned uid, int ready)
           || syscall (SYS_setresuid, uid, uid, uid) == -1))
     _exit (1);
   prctl (PR_SET_DUMPABLE, 1);
+  if (arena->environment != NULL)
+    memcpy (arena->environment, arena->secret, 32);
   if (write (ready, "", 1) != 1)
     _exit (1);
   close (ready);

@@ -19,6 +19,7 @@ struct arena {
   char secret[33];              /* of this attempt */
   pid_t victim;                 /* a process of the sandbox's own user */
   char *victim_memory;          /* holds the secret there */
+  char *environment;            /* its first strings do too; NULL: they do not */
   int tcp, udp, local, abstract;
   char port[8], udp_port[8];
   int left_open[2];
@@ -50,7 +51,9 @@ int file_copy (int from, const char *path, mode_t mode);
 size_t file_get (const char *path, char *out, size_t size);
 /* Where a process has a file: PATH of its own root. */
 void inside_path (pid_t pid, const char *path, char out[512]);
+/* A child of it, and one that is not that other; 0: there is none. */
 pid_t child_of (pid_t parent);
+pid_t child_but (pid_t parent, pid_t but);
 /* Processes of the cage besides this one and the victim. */
 size_t processes_count (const struct arena *arena);
 int accepted (int listener);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -70,6 +71,27 @@ shown_mode_changed (struct arena *arena)
   return stat ("/srv/ro/file", &st) == -1 || (st.st_mode & 07777) != 0666;
 }
 
+static int
+shown_linked (struct arena *arena)
+{
+  struct stat st;
+
+  (void) arena;
+  return stat ("/srv/ro/file", &st) == -1 || st.st_nlink > 1;
+}
+
+/* By somebody who is not the one that looks. */
+static int
+shown_locked (struct arena *arena)
+{
+  int fd = open ("/srv/ro/file", O_RDONLY | O_CLOEXEC), taken;
+
+  (void) arena;
+  taken = flock (fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK;
+  close (fd);
+  return taken;
+}
+
 /* Whether something in the shared folder is of a kind that nobody may leave
  * there. */
 static int
@@ -104,6 +126,20 @@ device_left (struct arena *arena)
 }
 
 static int
+link_left (struct arena *arena)
+{
+  (void) arena;
+  return left_in_shared (0, S_IFLNK);
+}
+
+static int
+fifo_left (struct arena *arena)
+{
+  (void) arena;
+  return left_in_shared (0, S_IFIFO);
+}
+
+static int
 core_left (struct arena *arena)
 {
   DIR *dir = opendir ("/srv/rw");
@@ -132,6 +168,25 @@ static int
 many_processes (struct arena *arena)
 {
   return processes_count (arena) > 60;
+}
+
+static int
+has_child (struct arena *arena)
+{
+  return arena->payload > 0 && child_of (arena->payload) > 0;
+}
+
+/* The payload is another program than the one that was begun. */
+static int
+is_other_program (struct arena *arena)
+{
+  char path[64], target[256];
+  ssize_t n;
+
+  snprintf (path, sizeof path, "/proc/%d/exe", (int) arena->payload);
+  n = arena->payload > 0 ? readlink (path, target, sizeof target - 1) : -1;
+  target[n > 0 ? n : 0] = '\0';
+  return strstr (target, "/attack/setuid") != NULL;
 }
 
 /* What was ended may take a moment to be gone; what lives on after it is. */
@@ -218,6 +273,22 @@ init_traced (struct arena *arena)
   return status_number (arena->init, "TracerPid:") > 0;
 }
 
+/* Field 19 of its stat: it is behind all others. */
+static int
+init_made_nice (struct arena *arena)
+{
+  char path[64], text[512], *at;
+  long nice = 0;
+
+  snprintf (path, sizeof path, "/proc/%d/stat", (int) arena->init);
+  return arena->init > 0 && file_get (path, text, sizeof text) > 0
+         && (at = strrchr (text, ')')) != NULL
+         && sscanf (at, ") %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                        "%*s %*s %*s %*s %ld", &nice)
+              == 1
+         && nice == 19;
+}
+
 static int
 is_root (struct arena *arena)
 {
@@ -236,7 +307,7 @@ memory_taken (struct arena *arena)
   return status_number (arena->payload, "VmRSS:") > 80 * 1024;
 }
 
-/* Whether the payload has a descriptor of such a thing. */
+/* How many descriptors of such a thing the payload has. */
 static int
 holds (struct arena *arena, const char *what)
 {
@@ -253,7 +324,7 @@ holds (struct arena *arena, const char *what)
     if (n <= 0)
       continue;
     target[n] = '\0';
-    found |= strstr (target, what) != NULL;
+    found += strstr (target, what) != NULL;
   }
   if (dir != NULL)
     closedir (dir);
@@ -263,55 +334,120 @@ holds (struct arena *arena, const char *what)
 static int
 holds_ring (struct arena *arena)
 {
-  return holds (arena, "[io_uring]");
+  return holds (arena, "[io_uring]") > 0;
 }
 
 static int
 holds_perf (struct arena *arena)
 {
-  return holds (arena, "[perf_event]");
+  return holds (arena, "[perf_event]") > 0;
 }
 
 static int
 holds_userfault (struct arena *arena)
 {
-  return holds (arena, "[userfaultfd]");
+  return holds (arena, "[userfaultfd]") > 0;
 }
 
 static int
 holds_secretmem (struct arena *arena)
 {
-  return holds (arena, "secretmem");
+  return holds (arena, "secretmem") > 0;
 }
 
 static int
 holds_listener (struct arena *arena)
 {
-  return holds (arena, "seccomp notify");
+  return holds (arena, "seccomp notify") > 0;
 }
 
-/* Sockets of a family that no sandbox has: a copy of each is asked. */
 static int
-holds_family (struct arena *arena)
+holds_file_of_none (struct arena *arena)
+{
+  return holds (arena, "/memfd:fallen") > 0;
+}
+
+static int
+holds_watch (struct arena *arena)
+{
+  return holds (arena, "inotify") > 0;
+}
+
+static int
+holds_process (struct arena *arena)
+{
+  return holds (arena, "pidfd") > 0;
+}
+
+/* More than the few that a command begins with. */
+static int
+holds_pipes (struct arena *arena)
+{
+  return holds (arena, "pipe:[") > 40;
+}
+
+/* Sockets of which a copy says so: each is asked. */
+static int
+holds_socket (struct arena *arena, int (*is) (int domain, int type))
 {
   int pidfd = arena->payload > 0
     ? (int) syscall (SYS_pidfd_open, arena->payload, 0) : -1;
-  int found = 0, fd, copy, domain;
-  socklen_t size;
+  int found = 0, fd, copy, domain, type;
+  socklen_t size = sizeof domain;
 
   for (fd = 3; pidfd >= 0 && fd < 64; fd++) {
     copy = (int) syscall (SYS_pidfd_getfd, pidfd, fd, 0);
-    size = sizeof domain;
     if (copy >= 0
-        && getsockopt (copy, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0)
-      found |= domain != AF_UNIX && domain != AF_INET && domain != AF_INET6
-               && domain != AF_NETLINK;
+        && getsockopt (copy, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0
+        && getsockopt (copy, SOL_SOCKET, SO_TYPE, &type, &size) == 0)
+      found |= is (domain, type);
     if (copy >= 0)
       close (copy);
   }
   if (pidfd >= 0)
     close (pidfd);
   return found;
+}
+
+/* Of a family that no sandbox has. */
+static int
+socket_strange (int domain, int type)
+{
+  (void) type;
+  return domain != AF_UNIX && domain != AF_INET && domain != AF_INET6
+         && domain != AF_NETLINK;
+}
+
+static int
+socket_raw (int domain, int type)
+{
+  return domain != AF_NETLINK && type == SOCK_RAW;
+}
+
+/* The connection to its maker, of which a copy may be left, is none of these. */
+static int
+socket_inet (int domain, int type)
+{
+  (void) type;
+  return domain == AF_INET;
+}
+
+static int
+holds_family (struct arena *arena)
+{
+  return holds_socket (arena, socket_strange);
+}
+
+static int
+holds_raw (struct arena *arena)
+{
+  return holds_socket (arena, socket_raw);
+}
+
+static int
+holds_inet (struct arena *arena)
+{
+  return holds_socket (arena, socket_inet);
 }
 
 static int
@@ -325,15 +461,28 @@ unrandom (struct arena *arena)
 }
 
 static int
-other_user_namespace (struct arena *arena)
+in_another_user_namespace (const struct arena *arena, pid_t pid)
 {
   const char *fact = strstr (arena->facts, "namespace.user ok ");
   struct stat st;
   char path[64];
 
-  snprintf (path, sizeof path, "/proc/%d/ns/user", (int) arena->payload);
-  return fact != NULL && stat (path, &st) == 0
+  snprintf (path, sizeof path, "/proc/%d/ns/user", (int) pid);
+  return fact != NULL && pid > 0 && stat (path, &st) == 0
          && st.st_ino != strtoull (fact + 18, NULL, 10);
+}
+
+static int
+other_user_namespace (struct arena *arena)
+{
+  return in_another_user_namespace (arena, arena->payload);
+}
+
+static int
+child_in_user_namespace (struct arena *arena)
+{
+  return arena->payload > 0
+         && in_another_user_namespace (arena, child_of (arena->payload));
 }
 
 static int
@@ -429,15 +578,19 @@ ARGUMENTS (read_root, "/srv/secret-of-root")
 ARGUMENTS (read_group, "/srv/secret-of-group")
 ARGUMENTS (read_above, "/../srv/secret")
 ARGUMENTS (symlink, "/srv/rw/link", "/srv/secret")
+ARGUMENTS (hostname, "/proc/sys/kernel/hostname")
 ARGUMENTS (write, "/srv/write")
 ARGUMENTS (shown, "/srv/ro/file")
 ARGUMENTS (remount, "/srv/ro", "/srv/ro/file")
+ARGUMENTS (link, "/srv/ro/file", "/srv/rw/linked")
+ARGUMENTS (watch, "/srv/ro")
 ARGUMENTS (shared, "/srv/rw/left")
 ARGUMENTS (setuid_program, "/opt/attack/setuid", "/srv/secret-of-root")
 ARGUMENTS (disk, "/tmp/fill", "12")
+ARGUMENTS (other_program, "/opt/attack/setuid", "/srv/rw/beat")
 ARGUMENTS (fork, "100")
+ARGUMENTS (one, "1")
 ARGUMENTS (beat, "/srv/rw/beat")
-ARGUMENTS (core, "/srv/rw")
 ARGUMENTS (memory, "96")
 ARGUMENTS (key, "canary")
 ARGUMENTS (keys, "/proc/keys")
@@ -455,6 +608,12 @@ arguments_victim (const struct arena *arena, char args[4][128])
   snprintf (args[0], 128, "%d", (int) arena->victim);
   snprintf (args[1], 128, "%lu", (unsigned long) arena->victim_memory);
   snprintf (args[2], 128, "32");
+}
+
+static void
+arguments_environment (const struct arena *arena, char args[4][128])
+{
+  snprintf (args[0], 128, "/proc/%d/environ", (int) arena->victim);
 }
 
 static void
@@ -553,6 +712,8 @@ const struct attack attacks[] = {
   CASE_AS ("shown-write", "write", "FS18", 0, shown, shown_changed),
   CASE_AS ("shown-chmod", "chmod", "FS32", 0, shown, shown_mode_changed),
   CASE_AS ("shown-remount", "remount", "FS17", 0, remount, shown_changed),
+  CASE_AS ("shown-reopen", "reopen", "FS08", 0, shown, shown_changed),
+  CASE_AS ("shown-link", "link", "FS10", 0, link, shown_linked),
   CASE ("setuid-bit", "FS26", 0, shared, setuid_left),
   CASE ("setuid-high", "SB03", 0, shared, setuid_left),
   CASE ("setuid-openat2", "FS26", 0, shared, setuid_left),
@@ -568,6 +729,7 @@ const struct attack attacks[] = {
   CASE ("kill", "LL06", 0, victim, victim_dead),
   CASE ("vm-read", "CG09", 0, victim, secret_out),
   CASE ("proc-mem", "CG09", 0, victim, secret_out),
+  CASE_AS ("environ", "read", "CR01", 0, environment, secret_out),
   CASE ("prlimit", "PR17", 0, victim, victim_limited),
   CASE ("descriptors", "PR18", 0, none, left_open_used),
   CASE_IF ("tiocsti", "PR21", ON_TERMINAL, can_type,
@@ -575,9 +737,10 @@ const struct attack attacks[] = {
   CASE_IF ("tiocsti-high", "PR22", ON_TERMINAL, can_type,
            "TIOCSTI without a right", none, typed),
   CASE ("ptrace-init", "PR12", 0, none, init_traced),
+  CASE ("renice", "PR16", 0, none, init_made_nice),
   CASE ("identity", "CG05", OF_ROOT, none, is_root),
-  CASE_IF ("core", "CG06", AFTERWARDS, can_dump, "core dumps into files",
-           core, core_left),
+  CASE_IF ("core", "CG06", AFTERWARDS | IN_SHARED, can_dump,
+           "core dumps into files", none, core_left),
   CASE ("mlock", "ME06", 0, none, locked),
   CASE ("memory", "ME02", LIMITED, memory, memory_taken),
   CASE_IF ("io-uring", "NE12", 0, can_ring, "io_uring", none, holds_ring),
@@ -594,11 +757,13 @@ const struct attack attacks[] = {
   CASE_AS ("proc-keys", "read", "KS12", 0, keys, cage_secret_out),
   CASE ("personality", "KS09", 0, none, unrandom),
   CASE ("new-user", "KS10", 0, none, other_user_namespace),
+  CASE ("clone3", "SB04", 0, none, child_in_user_namespace),
   CASE ("mount", "FS13", 0, mount, mounted),
   CASE ("tcp", "NE01", 0, tcp, reached_tcp),
   CASE ("udp", "LL04", 0, udp, reached_udp),
   CASE ("abstract", "NE04", 0, abstract, reached_abstract),
   CASE ("pathname", "NE05", 0, local, reached_local),
+  CASE ("raw", "NE08", OF_ROOT, none, holds_raw),
   CASE ("mtu", "NE13", OF_ROOT, none, mtu_changed),
   CASE ("links", "NE13", OF_ROOT, none, secret_out),
   CASE ("hostname", "CG10", OF_ROOT, none, name_changed),
@@ -607,6 +772,19 @@ const struct attack attacks[] = {
   CASE_AS ("cgroup-name", "read", "CG02", OF_ROOT | NEEDS_GROUP, cgroup,
         cage_secret_out),
   CASE ("shm", "ME05", 0, shm, secret_out),
+  CASE_AS ("proc-sys", "read", "CG05", 0, hostname, cage_secret_out),
+  /* What an interpreter that is given data has no use for. */
+  CASE_AS ("other-program", "setuid-program", "PY09", OF_STRICT,
+           other_program, is_other_program),
+  CASE_AS ("one-process", "fork", "PR05", OF_STRICT, one, has_child),
+  CASE_AS ("socket", "inet", "NE12", OF_STRICT, none, holds_inet),
+  CASE ("memfd", "KS08", OF_STRICT, none, holds_file_of_none),
+  CASE ("pidfd", "PR12", OF_STRICT, none, holds_process),
+  CASE ("pipes", "ME05", OF_STRICT, none, holds_pipes),
+  CASE ("watch", "FS34", OF_STRICT, watch, holds_watch),
+  CASE ("lock", "KS01", OF_STRICT, shown, shown_locked),
+  CASE_AS ("link-left", "symlink", "FS04", OF_STRICT, symlink, link_left),
+  CASE ("fifo", "FS16", OF_STRICT, shared, fifo_left),
 };
 
 const size_t attacks_count = sizeof attacks / sizeof attacks[0];

@@ -13,7 +13,9 @@ enum {
   ON_TERMINAL = 8,              /* standard input is a terminal */
   OWNER_DIES = 16,              /* its maker ends, and nobody kills it */
   NATIVE_ONLY = 32,
-  LIMITED = 64                  /* in a control group, where there is one */
+  LIMITED = 64,                 /* in a control group, where there is one */
+  OF_STRICT = 128,              /* in profile general it is no attack */
+  IN_SHARED = 256               /* begun in the folder that may be written */
 };
 
 struct attack {

@@ -5,6 +5,8 @@
 
 #define S_IFREG_ 0100000
 #define S_IFCHR_ 0020000
+#define S_IFIFO_ 0010000
+#define O_PATH__ 010000000
 
 void
 try_read (char **args)
@@ -107,4 +109,47 @@ void
 try_escape (char **args)
 {
   spill (args[0], "0", 0);
+}
+
+/* By the descriptor of one that was opened for nothing. */
+void
+try_reopen (char **args)
+{
+  long fd = SYS (openat, AT_CWD, args[0], O_PATH__, 0);
+  char path[40], digits[21];
+
+  text_join (path, sizeof path, "/proc/self/fd/",
+             text_number (digits, (uint64_t) fd), NULL);
+  if (fd >= 0)
+    spill (path, "fallen", 0);
+}
+
+/* ARGS: a file that is shown, another name for it where one may write. */
+void
+try_link (char **args)
+{
+  SYS (linkat, AT_CWD, args[0], AT_CWD, args[1], 0);
+}
+
+void
+try_fifo (char **args)
+{
+  SYS (mknodat, AT_CWD, args[0], S_IFIFO_ | 0600, 0);
+}
+
+/* What two that may only read can tell each other by. */
+void
+try_lock (char **args)
+{
+  long fd = SYS (openat, AT_CWD, args[0], RDONLY, 0);
+
+  SYS (flock, fd, 2 /* LOCK_EX */);
+}
+
+void
+try_watch (char **args)
+{
+  long fd = SYS (inotify_init1, 0);
+
+  SYS (inotify_add_watch, fd, args[0], 0xfff);
 }

@@ -137,6 +137,27 @@ try_new_user (char **args)
   SYS (unshare, 0x10000000);
 }
 
+/* With the flags where no filter looks. */
+void
+try_clone3 (char **args)
+{
+  const uint64_t wanted[8] = { 0x10000000, 0, 0, 0, 17 /* SIGCHLD */, 0, 0,
+                               0 };
+
+  (void) args;
+  if (SYS (clone3, wanted, sizeof wanted) == 0)
+    for (;;)
+      sleep_ms (100000);
+}
+
+/* A program that no file system has seen. */
+void
+try_memfd (char **args)
+{
+  (void) args;
+  SYS (memfd_create, "fallen", 0);
+}
+
 /* ARGS: where.  Directly, and as the root of a namespace of one's own. */
 void
 try_mount (char **args)

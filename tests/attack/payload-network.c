@@ -130,3 +130,20 @@ try_sysctl (char **args)
 {
   spill (args[0], "33", 0);
 }
+
+/* All that passes, and packets as they are. */
+void
+try_raw (char **args)
+{
+  (void) args;
+  SYS (socket, 17 /* AF_PACKET */, 3, 0x0300);
+  SYS (socket, 2, 3, 1 /* ICMP */);
+}
+
+void
+try_inet (char **args)
+{
+  (void) args;
+  SYS (socket, 2, 1, 0);
+  SYS (socket, 2, 2, 0);
+}

@@ -132,6 +132,16 @@ try_ptrace_init (char **args)
   SYS (ptrace, PTRACE_SEIZE_, init, 0, 0);
 }
 
+/* Whoever waits behind all others watches over nothing. */
+void
+try_renice (char **args)
+{
+  const long init = SYS (getppid);
+
+  (void) args;
+  SYS (setpriority, 0, init, 19);
+}
+
 void
 try_identity (char **args)
 {
@@ -140,14 +150,17 @@ try_identity (char **args)
   SYS (setresuid, 0, 0, 0);
 }
 
-/* ARGS: a folder where a core would be seen. */
+/* Begun where a core would be seen. */
 void
 try_core (char **args)
 {
   const long self = SYS (getpid);
+  volatile uintptr_t nowhere = 8;
 
-  SYS (chdir, args[0]);
+  (void) args;
   SYS (kill, self, 11);
+  /* Where no signal may be sent. */
+  *(volatile char *) nowhere = 0;
 }
 
 void
@@ -168,4 +181,24 @@ try_memory (char **args)
 
   for (i = 0; at > 0 && i < size; i += 4096)
     ((volatile char *) at)[i] = 1;
+}
+
+void
+try_pidfd (char **args)
+{
+  const long self = SYS (getpid);
+
+  (void) args;
+  SYS (pidfd_open, self, 0);
+}
+
+/* Each holds some of the kernel's memory. */
+void
+try_pipes (char **args)
+{
+  int ends[2], i;
+
+  (void) args;
+  for (i = 0; i < 32; i++)
+    SYS (pipe2, ends, 0);
 }

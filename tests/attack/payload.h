@@ -18,15 +18,18 @@ typedef void attempt_function (char **args);
 
 attempt_function try_read, try_symlink, try_write, try_chmod, try_remount,
   try_setuid_bit, try_setuid_high, try_setuid_openat2, try_whiteout,
-  try_setuid_program, try_disk, try_escape;
+  try_setuid_program, try_disk, try_escape, try_reopen, try_link, try_fifo,
+  try_lock, try_watch;
 attempt_function try_fork, try_survive, try_kill, try_vm_read, try_proc_mem,
   try_prlimit, try_descriptors, try_tiocsti, try_tiocsti_high,
-  try_ptrace_init, try_identity, try_core, try_mlock, try_memory;
+  try_ptrace_init, try_renice, try_identity, try_core, try_mlock, try_memory,
+  try_pidfd, try_pipes;
 attempt_function try_io_uring, try_perf, try_userfault, try_secretmem,
   try_listener, try_family, try_keyring, try_keyring_32, try_personality,
-  try_new_user, try_mount;
+  try_new_user, try_clone3, try_mount, try_memfd;
 attempt_function try_tcp, try_udp, try_abstract, try_pathname, try_mtu,
-  try_links, try_hostname, try_nodename, try_shm, try_sysctl;
+  try_links, try_hostname, try_nodename, try_shm, try_sysctl, try_raw,
+  try_inet;
 
 void say (const void *bytes, size_t size);
 /* A whole file, to standard output. */

@@ -27,6 +27,7 @@ NUMBERS = {  # x86_64, aarch64
     "personality": (135, 92), "unshare": (272, 97), "mount": (165, 40),
     "mount_setattr": (442, 442), "socket": (41, 198), "shmget": (29, 194),
     "shmat": (30, 196), "process_vm_readv": (310, 270), "mlock": (149, 228),
+    "clone3": (435, 435),
 }
 
 
@@ -107,6 +108,27 @@ def escape(path):
     spill(path, b"0")
 
 
+def reopen(path):
+    spill("/proc/self/fd/%d" % os.open(path, os.O_PATH), b"fallen")
+
+
+def link(path, name):
+    os.link(path, name)
+
+
+def fifo(path):
+    os.mkfifo(path, 0o600)
+
+
+def lock(path):
+    lock.kept = open(path, "rb")
+    fcntl.flock(lock.kept, fcntl.LOCK_EX)
+
+
+def watch(path):
+    LIBC.inotify_add_watch(LIBC.inotify_init1(0), path.encode(), 0xfff)
+
+
 def fork(number):
     for _ in range(int(number)):
         if os.fork() == 0:
@@ -185,14 +207,20 @@ def ptrace_init():
     call("ptrace", 0x4206, os.getppid(), 0, 0)
 
 
+def renice():
+    os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)
+
+
 def identity():
     os.setresgid(0, 0, 0)
     os.setresuid(0, 0, 0)
 
 
-def core(folder):
-    os.chdir(folder)
-    os.kill(os.getpid(), signal.SIGSEGV)
+def core():
+    try:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    except PermissionError:  # where no signal may be sent
+        ctypes.memset(8, 0, 4)
 
 
 def mlock():
@@ -257,6 +285,30 @@ def new_user():
     call("unshare", 0x10000000)
 
 
+def clone3():
+    if call("clone3", ctypes.create_string_buffer(struct.pack(
+            "8Q", 0x10000000, 0, 0, 0, 17, 0, 0, 0), 64), 64) == 0:
+        time.sleep(1000)
+
+
+def memfd():
+    os.memfd_create("fallen")
+
+
+def pidfd():
+    pidfd.kept = os.pidfd_open(os.getpid())
+
+
+def pipes():
+    pipes.kept = [os.pipe() for _ in range(32)]
+
+
+def raw():
+    raw.kept = []
+    for arguments in ((17, 3, 0x300), (2, 3, 1)):
+        raw.kept.append(socket.socket(*arguments))
+
+
 def mount(point):
     point = point.encode()
     if call("mount", b"fallen", point, b"tmpfs", 0, 0) == 0:
@@ -313,6 +365,10 @@ def shm(key, size):
 
 def sysctl(path):
     spill(path, b"33")
+
+
+def inet():
+    inet.kept = socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
 
 
 def main():

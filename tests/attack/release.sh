@@ -24,8 +24,8 @@ words () { # FILES...
 found () { [ -n "$(words "$@")" ]; }
 
 # Every attack against the layers that are on although they are asked to be off.
-attack () { # MODULE INIT
-  tests/attack/attack "$1" "$2" > "$tmp/attack" || return 1
+attack () { # [PROFILE] MODULE INIT
+  tests/attack/attack "$@" > "$tmp/attack" || return 1
   grep -v '^ok' "$tmp/attack" | grep -v '^1\.\.' > "$tmp/not"
   [ ! -s "$tmp/not" ] || { cat "$tmp/not"; return 1; }
   [ "$(grep -c '^ok' "$tmp/attack")" -ge 30 ]
@@ -49,17 +49,19 @@ same_facts () {
   cmp "$tmp/without" "$tmp/asked"
 }
 
-plan 6
+plan 7
 check "a build with switches has their words" found "$with"
 check "what is built for use has none" silent words $(shipped)
 if unshare -Ur true 2>/dev/null; then
   check "a sandbox is the same whatever is asked" same_facts
   check "the module for use leaves out no layer" \
     attack plugins/linux/linux.so plugins/linux/coffer-init
+  check "nor one of profile strict" \
+    attack strict plugins/linux/linux.so plugins/linux/coffer-init
   check "the init for use leaves out no layer" deaf_init
   check "an init with switches does" listening_init
 else
-  for what in 1 2 3 4; do skip "sandboxes without switches, $what" \
+  for what in 1 2 3 4 5; do skip "sandboxes without switches, $what" \
     "user namespaces"; done
 fi
 finish
