@@ -7,6 +7,7 @@
 
 #include "base/place.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
@@ -254,6 +255,34 @@ place_read_trusted (int dir, const char *name, const char *shown,
     return error_set (err, number, 0, "%s: larger than %zu KiB", shown,
                       limit / 1024);
   return error_set (err, E_IO, errno, "read %s", shown);
+}
+
+/* ".coffer-" and 16 digits, as coffer_new_file_begin names them. */
+static int
+is_left_over (const char *name)
+{
+  static const char start[] = ".coffer-";
+  const size_t n = sizeof start - 1;
+
+  return strncmp (name, start, n) == 0
+         && strspn (name + n, "0123456789abcdef") == 16 && !name[n + 16];
+}
+
+void
+place_sweep (int dir)
+{
+  int fd = openat (dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *stream = fd < 0 ? NULL : fdopendir (fd);
+  struct dirent *item;
+
+  if (stream == NULL) {
+    coffer_fd_close (&fd);
+    return;
+  }
+  while ((item = readdir (stream)))
+    if (is_left_over (item->d_name))
+      unlinkat (dir, item->d_name, 0);
+  closedir (stream);
 }
 
 /* ---- opening ------------------------------------------------------------ */

@@ -43,6 +43,10 @@ int place_read_trusted (int dir, const char *name, const char *shown,
                         size_t limit, int number, char **bytes, size_t *size,
                         struct error **err);
 
+/* Removes what writers of new files left in a folder when they were killed.
+ * Only for whoever holds the lock under which files there are written. */
+void place_sweep (int dir);
+
 /* Opens a folder that must be trusted all the way: each component by
  * descriptor, no links below the first untrusted owner, each passing the
  * rule above.  O_PATH|O_DIRECTORY. */

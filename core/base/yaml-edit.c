@@ -343,5 +343,6 @@ yaml_edit_file (int dir, const char *name, const struct yaml_source *source,
   *changed = text_size != size || memcmp (text, old, size) != 0;
   if (!*changed)
     return 0;
+  place_sweep (dir);
   return write_file (dir, name, source, text, text_size, err);
 }

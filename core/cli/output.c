@@ -111,10 +111,14 @@ output_json (json_t *take_value, struct error **err)
 int
 output_finish (struct error **err)
 {
-  if (fflush (stdout) == 0 && !ferror (stdout))
+  int failed = fflush (stdout) == 0 ? 0 : errno;
+
+  if (!failed && !ferror (stdout))
     return 0;
   /* What failed may have been an earlier write, whose errno is gone. */
-  return error_set (err, E_IO, reader_gone () ? EPIPE : errno,
+  if (!failed)
+    failed = EIO;
+  return error_set (err, E_IO, reader_gone () ? EPIPE : failed,
                     "writing to standard output");
 }
 

@@ -144,21 +144,6 @@ try_it (struct cli *cli, const struct place *place, const char *id,
   return conformance_demand (entry, err);
 }
 
-/* One that does not pass is as it was before. */
-static int
-admit (struct cli *cli, const struct place *place,
-       const struct registry_entry *entry, struct error **err)
-{
-  auto_error struct error *error = NULL;
-
-  if (trust_admit (place, entry, err) < 0)
-    return -1;
-  if (try_it (cli, place, entry->id, &error) == 0)
-    return 0;
-  trust_dismiss (entry, NULL);
-  return error_move (err, steal (error));
-}
-
 static int
 set_enabled (const struct place *place, const char *id, int *changed,
              struct error **err)
@@ -171,6 +156,32 @@ set_enabled (const struct place *place, const char *id, int *changed,
   if (entry->state == PROVIDER_DISABLED)
     return registry_set_enabled (place, id, 1, changed, err);
   return registry_find (registry, id, &entry, err);
+}
+
+/* One that does not pass is as it was before. */
+static int
+admit (struct cli *cli, const struct place *place,
+       const struct registry_entry *entry, int *changed, struct error **err)
+{
+  auto_error struct error *error = NULL;
+
+  if (trust_admit (place, entry, err) < 0)
+    return -1;
+  if (try_it (cli, place, entry->id, &error) == 0
+      && set_enabled (place, entry->id, changed, &error) == 0)
+    return 0;
+  trust_dismiss (entry, NULL);
+  return error_move (err, steal (error));
+}
+
+static int
+renew (struct cli *cli, const struct place *place,
+       const struct registry_entry *entry, int *changed, struct error **err)
+{
+  if (trust_renew (place, entry, err) < 0
+      || try_it (cli, place, entry->id, err) < 0)
+    return -1;
+  return set_enabled (place, entry->id, changed, err);
 }
 
 int
@@ -187,12 +198,9 @@ provider_enable_run (struct cli *cli, struct error **err)
   changed = entry->state == PROVIDER_QUARANTINED;
   if (entry->state == PROVIDER_BROKEN)
     return registry_find (registry, entry->id, &entry, err);
-  if (entry->state == PROVIDER_QUARANTINED)
-    r = admit (cli, place, entry, err);
-  else
-    r = trust_renew (place, entry, err) < 0
-          ? -1 : try_it (cli, place, entry->id, err);
-  if (r < 0 || set_enabled (place, entry->id, &changed, err) < 0)
+  r = changed ? admit (cli, place, entry, &changed, err)
+              : renew (cli, place, entry, &changed, err);
+  if (r < 0)
     return -1;
   return provider_print_state (cli, place, changed, err);
 }

@@ -171,19 +171,29 @@ check_living (struct cli *cli, const char *id, json_t **ids,
   return -1;
 }
 
-/* What is not there any more cannot be what is taken unless another is named.
- * *now stays NULL where it was not the default. */
+struct leaving {
+  const struct place *place;
+  const char *id;
+  char *now;                    /* the default from now on; NULL: as it was */
+};
+
+/* What is not there any more cannot be what is taken unless another is named:
+ * where that cannot be written, it is not removed either. */
 static int
-default_reset (const struct place *place, const char *id, char **now,
-               struct error **err)
+default_reset (void *data, struct error **err)
 {
+  struct leaving *leaving = data;
   auto_registry struct registry *registry = NULL;
 
-  if (registry_load_one (place, NULL, &registry, err) < 0)
+  if (registry_load_one (leaving->place, NULL, &registry, err) < 0)
     return -1;
-  if (strcmp (registry->default_provider, id) != 0)
+  if (strcmp (registry->default_provider, leaving->id) != 0)
     return 0;
-  return registry_reset_default (place, id, now, err);
+  if (registry_reset_default (leaving->place, leaving->id, &leaving->now, err)
+      < 0)
+    return -1;
+  output_note ("Default provider reset to '%s'", leaving->now);
+  return 0;
 }
 
 static int
@@ -192,15 +202,16 @@ uninstall_run (struct cli *cli, struct error **err)
   const char *id = cli->args[0];
   auto_json json_t *left = NULL;
   auto_free char *now = NULL;
-  const struct place *place;
+  struct leaving leaving = { .id = id };
+  int r;
 
-  if (cli_place (cli, &place, err) < 0
-      || check_living (cli, id, &left, err) < 0
-      || install_remove (place, id, err) < 0
-      || default_reset (place, id, &now, err) < 0)
+  if (cli_place (cli, &leaving.place, err) < 0
+      || check_living (cli, id, &left, err) < 0)
     return -1;
-  if (now)
-    output_note ("Default provider reset to '%s'", now);
+  r = install_remove (leaving.place, id, default_reset, &leaving, err);
+  now = leaving.now;
+  if (r < 0)
+    return -1;
   if (cli->json)
     return output_json (json_pack ("{s:s, s:b, s:s*, s:O}", "uninstalled", id,
                                    "default_reset", now != NULL, "default",

@@ -23,6 +23,9 @@ provider_print_state (const struct cli *cli, const struct place *place, int chan
 
   if (registry_load_one (place, cli->args[0], &registry, err) < 0)
     return -1;
+  /* Another command may have taken it away meanwhile. */
+  if (registry->count == 0)
+    return registry_find (registry, cli->args[0], &entry, err);
   entry = &registry->entries[0];
   state = registry_state_name (entry->state);
   if (cli->json)

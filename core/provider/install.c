@@ -353,7 +353,9 @@ install_upgrade (const struct place *place, const char *id,
 /* -- remove ---------------------------------------------------------------- */
 
 int
-install_remove (const struct place *place, const char *id, struct error **err)
+install_remove (const struct place *place, const char *id,
+                int (*before) (void *data, struct error **err), void *data,
+                struct error **err)
 {
   auto_registry struct registry *registry = NULL;
   auto_stage struct stage stage = { .providers = -1, .dir = -1 };
@@ -376,5 +378,7 @@ install_remove (const struct place *place, const char *id, struct error **err)
     error_hint (err, "root removes it");
     return -1;
   }
+  if (stage_has (&stage, id) && before (data, err) < 0)
+    return -1;
   return stage_take (&stage, id, err);
 }

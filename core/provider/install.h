@@ -40,8 +40,10 @@ int install_upgrade (const struct place *place, const char *id,
                      const struct install_request *request,
                      struct install_report *out, struct error **err);
 
-/* E_UNKNOWN_PROVIDER, or E_DENIED for what coffer ships. */
+/* E_UNKNOWN_PROVIDER, or E_DENIED for what coffer ships.  `before` is called
+ * once it is there and may go; when that fails, it stays. */
 int install_remove (const struct place *place, const char *id,
-                    struct error **err);
+                    int (*before) (void *data, struct error **err),
+                    void *data, struct error **err);
 
 #endif /* PROVIDER_INSTALL_H */

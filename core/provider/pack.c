@@ -222,6 +222,29 @@ sum_write (const struct packing *packing, const struct pack_report *report,
   return 0;
 }
 
+/* A hash and a signature of before are of other bytes. */
+static void
+remove_beside (const struct packing *packing)
+{
+  static const char *const ends[] = { ".sha256", ".minisig" };
+  size_t i;
+
+  for (i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+    auto_free char *name = text_printf ("%s%s", packing->name, ends[i]);
+
+    if (name)
+      unlinkat (packing->output, name, 0);
+  }
+}
+
+/* An archive of which the rest could not be written is none. */
+static void
+remove_written (const struct packing *packing)
+{
+  remove_beside (packing);
+  unlinkat (packing->output, packing->name, 0);
+}
+
 static int
 write_whole (struct packing *packing, struct coffer_new_file *file,
              int folder, struct pack_report *report, struct error **err)
@@ -232,9 +255,12 @@ write_whole (struct packing *packing, struct coffer_new_file *file,
   if (archive_write (packing, folder, file->fd, err) < 0
       || hash_written (file->fd, report, err) < 0)
     return -1;
-  if (coffer_new_file_commit (file, 1, 0) < 0)
-    return error_set (err, E_IO, errno, "write %s", packing->name);
-  return sum_write (packing, report, err);
+  remove_beside (packing);
+  if (coffer_new_file_commit (file, 1, 0) == 0)
+    return 0;
+  error_set (err, E_IO, errno, "write %s", packing->name);
+  remove_written (packing);
+  return -1;
 }
 
 /* One folder in a folder of its own: that is the archive's top. */
@@ -251,15 +277,11 @@ top_make (struct packing *packing, struct error **err)
   return coffer_fd_steal (&folder);
 }
 
-/* A signature of before is of other bytes. */
 static int
 sign_archive (struct packing *packing, struct error **err)
 {
   const char *key = packing->request->key;
-  auto_free char *old = text_printf ("%s.minisig", packing->name);
 
-  if (old)
-    unlinkat (packing->output, old, 0);
   return key ? sign (key, packing->output, packing->name, packing->top, err)
              : 0;
 }
@@ -309,13 +331,15 @@ pack (struct packing *packing, const struct place *place,
       || (key && sign_inside (packing, key, err) < 0))
     return -1;
   folder = top_make (packing, err);
-  if (folder < 0 || write_whole (packing, &file, folder, report, err) < 0
-      || sign_archive (packing, err) < 0
-      || report_fill (packing, report, err) < 0) {
+  if (folder < 0 || write_whole (packing, &file, folder, report, err) < 0) {
     coffer_new_file_abort (&file);
     return -1;
   }
-  return 0;
+  if (sum_write (packing, report, err) == 0 && sign_archive (packing, err) == 0
+      && report_fill (packing, report, err) == 0)
+    return 0;
+  remove_written (packing);
+  return -1;
 }
 
 int

@@ -420,24 +420,31 @@ receipt_to_json (const struct receipt *r)
   return root;
 }
 
+static int
+write_new (int dir_fd, const char *name, const char *text, struct error **err)
+{
+  struct coffer_new_file file = { 0 };
+
+  if (coffer_new_file_begin (&file, dir_fd, name, 0644, 0) < 0
+      || coffer_write_all (file.fd, text, strlen (text)) < 0
+      || coffer_new_file_commit (&file, 1, 0) < 0) {
+    error_set (err, E_IO, errno, "write %s", name);
+    coffer_new_file_abort (&file);
+    return -1;
+  }
+  return 0;
+}
+
 int
 receipt_write (int dir_fd, const struct receipt *receipt, struct error **err)
 {
   auto_json json_t *root = receipt_to_json (receipt);
   auto_free char *text = root ? json_text (root) : NULL;
-  struct coffer_new_file file = { 0 };
+  auto_free char *line = text ? text_printf ("%s\n", text) : NULL;
 
-  if (text == NULL)
+  if (line == NULL)
     return error_set (err, E_NO_MEMORY, 0, RECEIPT_FILE);
-  if (coffer_new_file_begin (&file, dir_fd, RECEIPT_FILE, 0644, 0) < 0
-      || coffer_write_all (file.fd, text, strlen (text)) < 0
-      || coffer_write_all (file.fd, "\n", 1) < 0
-      || coffer_new_file_commit (&file, 1, 0) < 0) {
-    error_set (err, E_IO, errno, "write " RECEIPT_FILE);
-    coffer_new_file_abort (&file);
-    return -1;
-  }
-  return 0;
+  return write_new (dir_fd, RECEIPT_FILE, line, err);
 }
 
 /* -- changing -------------------------------------------------------------- */
@@ -463,7 +470,7 @@ receipt_lock (int providers_dir, struct error **err)
 }
 
 int
-receipt_set_conformance (int dir_fd,
+receipt_set_conformance (int dir_fd, const char *report,
                          const struct receipt_conformance *conformance,
                          struct error **err)
 {
@@ -482,6 +489,9 @@ receipt_set_conformance (int dir_fd,
   if (r == 0)
     return error_set (err, E_NOT_FOUND, 0, "there is no " RECEIPT_FILE);
   if (r < 0)
+    return -1;
+  place_sweep (dir_fd);
+  if (report && write_new (dir_fd, conformance->report, report, err) < 0)
     return -1;
   old = receipt->conformance;
   receipt->conformance = *conformance;

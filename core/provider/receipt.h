@@ -76,9 +76,10 @@ int receipt_parse (const char *bytes, size_t size, struct receipt **out,
                    struct error **err);
 json_t *receipt_to_json (const struct receipt *receipt);
 
-/* Replaces what is known of conformance in the provider's folder, under the
- * lock of the folder that it lies in.  E_NOT_FOUND: there is no receipt. */
-int receipt_set_conformance (int dir_fd,
+/* Replaces what is known of conformance in the provider's folder, and the
+ * report that it speaks of (`report` NULL: it stays), under the lock of the
+ * folder that it lies in.  E_NOT_FOUND: there is no receipt. */
+int receipt_set_conformance (int dir_fd, const char *report,
                              const struct receipt_conformance *conformance,
                              struct error **err);
 

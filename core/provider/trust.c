@@ -166,7 +166,12 @@ admit (const struct place *place, const struct registry_entry *entry,
   if (faccessat (entry->dir_fd, RECEIPT_FILE, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
     return error_set (err, E_BUSY, 0, "another command enabled %s meanwhile",
                       entry->id);
-  return receipt_write (entry->dir_fd, receipt, err);
+  place_sweep (entry->dir_fd);
+  if (receipt_write (entry->dir_fd, receipt, err) == 0)
+    return 0;
+  /* It may have its name and be lost with the power all the same. */
+  unlinkat (entry->dir_fd, RECEIPT_FILE, 0);
+  return -1;
 }
 
 int

@@ -172,10 +172,10 @@ conformance_changes_alone (void **state)
   auto_error struct error *err = NULL;
 
   unlinkat (dir, RECEIPT_FILE, 0);
-  assert_int_equal (receipt_set_conformance (dir, &found, &err), -1);
+  assert_int_equal (receipt_set_conformance (dir, NULL, &found, &err), -1);
   assert_int_equal (err->number, E_NOT_FOUND);
   put (dir, WHOLE);
-  assert_int_equal (receipt_set_conformance (dir, &found, NULL), 0);
+  assert_int_equal (receipt_set_conformance (dir, "{}", &found, NULL), 0);
   assert_int_equal (receipt_read (dir, &receipt, NULL), 1);
   assert_string_equal (receipt->conformance.verdict, "failed");
   assert_string_equal (receipt->conformance.report_sha256, OTHER);

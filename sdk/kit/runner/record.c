@@ -131,23 +131,6 @@ record_begin (const struct run *run, struct error **err)
 
 /* ---- after --------------------------------------------------------------- */
 
-static int
-write_report (int dir, const char *text, size_t size, struct error **err)
-{
-  struct coffer_new_file file = { 0 };
-
-  if (coffer_new_file_begin (&file, dir, CONFORMANCE_FILE, 0644, 0) < 0)
-    return error_set (err, E_IO, errno, "write " CONFORMANCE_FILE);
-  if (coffer_write_all (file.fd, text, size) < 0
-      || coffer_new_file_commit (&file, 1, 0) < 0) {
-    const int why = errno;
-
-    coffer_new_file_abort (&file);
-    return error_set (err, E_IO, why, "write " CONFORMANCE_FILE);
-  }
-  return 0;
-}
-
 static const char *
 text_of (const json_t *report, const char *key)
 {
@@ -174,7 +157,6 @@ record_end (const struct run *run, const json_t *report, struct error **err)
   sha256_hex (text, strlen (text), conformance.report_sha256);
   memcpy (conformance.manifest_sha256, manifest->sha256, SHA256_HEX_SIZE);
   memcpy (conformance.module_sha256, subject->module_sha256, SHA256_HEX_SIZE);
-  if (write_report (subject->entry->dir_fd, text, strlen (text), err) < 0)
-    return -1;
-  return receipt_set_conformance (subject->entry->dir_fd, &conformance, err);
+  return receipt_set_conformance (subject->entry->dir_fd, text, &conformance,
+                                  err);
 }
