@@ -12,7 +12,7 @@ check_LIBRARIES += %D%/libfakehost.a
 
 UNIT_TESTS += %D%/test-sdk-address %D%/test-sdk-buffer \
   %D%/test-sdk-fd %D%/test-sdk-path %D%/test-sdk-path-in-worker \
-  %D%/test-sdk-files
+  %D%/test-sdk-files %D%/test-sdk-process %D%/test-sdk-commands
 
 %C%_test_sdk_address_SOURCES = %D%/test-sdk-address.c
 %C%_test_sdk_address_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
@@ -50,3 +50,15 @@ UNIT_TESTS += %D%/test-sdk-address %D%/test-sdk-buffer \
 %C%_test_sdk_files_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_sdk_files_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_sdk_files_LDADD = %D%/libfakehost.a $(SDK_UNIT_LIBS)
+
+%C%_test_sdk_process_SOURCES = %D%/test-sdk-process.c %D%/harness.h
+%C%_test_sdk_process_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
+%C%_test_sdk_process_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sdk_process_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sdk_process_LDADD = $(SDK_UNIT_LIBS)
+
+%C%_test_sdk_commands_SOURCES = %D%/test-sdk-commands.c %D%/harness.h
+%C%_test_sdk_commands_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
+%C%_test_sdk_commands_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sdk_commands_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sdk_commands_LDADD = %D%/libfakehost.a $(SDK_UNIT_LIBS)
