@@ -6,13 +6,18 @@ lib_LIBRARIES += %D%/lib/libcoffer-provider.a
   %D%/lib/address.c \
   %D%/lib/buffer.c \
   %D%/lib/commands.c \
+  %D%/lib/descendants.c \
   %D%/lib/escape.c \
   %D%/lib/fd.c \
   %D%/lib/files.c \
+  %D%/lib/helper.c \
   %D%/lib/internal.h \
   %D%/lib/name.c \
+  %D%/lib/packet.c \
   %D%/lib/path.c \
   %D%/lib/process.c \
+  %D%/lib/sandboxes.c \
+  %D%/lib/spec.c \
   %D%/lib/tree.c
 # -fPIC: modules are made of it as well as programs.
 %C%_lib_libcoffer_provider_a_CPPFLAGS = -I$(top_srcdir)/sdk/include
@@ -24,11 +29,15 @@ dist_cofferinclude_HEADERS = \
   %D%/include/coffer/buffer.h \
   %D%/include/coffer/commands.h \
   %D%/include/coffer/contract.h \
+  %D%/include/coffer/descendants.h \
   %D%/include/coffer/fd.h \
   %D%/include/coffer/files.h \
+  %D%/include/coffer/packet.h \
   %D%/include/coffer/path.h \
   %D%/include/coffer/process.h \
-  %D%/include/coffer/provider.h
+  %D%/include/coffer/provider.h \
+  %D%/include/coffer/sandboxes.h \
+  %D%/include/coffer/spec.h
 
 m4macrosdir = $(datadir)/aclocal
 dist_m4macros_DATA = %D%/coffer.m4
@@ -79,8 +88,7 @@ dist_template_DATA = \
   %D%/template/example.c \
   %D%/template/example.h \
   %D%/template/example.yaml \
-  %D%/template/inside.c \
-  %D%/template/sandbox.c
+  %D%/template/inside.c
 templateautotoolsdir = $(templatedir)/autotools
 dist_templateautotools_DATA = \
   %D%/template/autotools/Makefile.am \

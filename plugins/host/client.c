@@ -6,29 +6,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <coffer/buffer.h>
 #include <coffer/fd.h>
 #include <coffer/files.h>
+#include <coffer/packet.h>
 #include <coffer/path.h>
+#include <coffer/spec.h>
 
 #include "host.h"
-
-int
-sandbox_name_is_valid (const char *sandbox)
-{
-  static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-  size_t size = sandbox ? strlen (sandbox) : 0;
-
-  return size > 0 && size <= 64 && sandbox[0] != '.' &&
-         strspn (sandbox, allowed) == size;
-}
 
 /* A shared lock is had only where no keeper has its own.  It is dropped at
  * once with the descriptor. */
@@ -47,7 +36,7 @@ sandbox_open (const struct host *host, const char *sandbox)
 {
   coffer_autoclose int folder = -1;
 
-  if (!sandbox_name_is_valid (sandbox)) {
+  if (!coffer_id_is_valid (sandbox)) {
     errno = ENOENT;             /* no sandbox has such a name */
     return -1;
   }
@@ -72,25 +61,9 @@ int
 keeper_send (int connection, struct keeper_request *request, const int *fds,
              size_t n_fds)
 {
-  char control[CMSG_SPACE (KEEPER_FDS_MAX * sizeof (int))] = {0};
-  struct iovec io = {request, sizeof *request};
-  struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1};
-  struct cmsghdr *c;
-  ssize_t n;
-
   request->size = sizeof *request;
   request->protocol = KEEPER_PROTOCOL;
-  if (n_fds > 0) {
-    message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE (n_fds * sizeof (int));
-    c = CMSG_FIRSTHDR (&message);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN (n_fds * sizeof (int));
-    memcpy (CMSG_DATA (c), fds, n_fds * sizeof (int));
-  }
-  n = coffer_send_message (connection, &message, MSG_NOSIGNAL);
-  return n < 0 ? -1 : 0;
+  return coffer_packet_send (connection, request, sizeof *request, fds, n_fds);
 }
 
 int
@@ -102,9 +75,7 @@ keeper_receive (int connection, struct keeper_reply *reply,
   memset (reply, 0, sizeof *reply);
   if (coffer_wait_fd (connection, POLLIN, deadline_ns, cancel_fd) != 1)
     return -1;
-  do
-    n = recv (connection, reply, sizeof *reply, 0);
-  while (n < 0 && errno == EINTR);
+  n = coffer_packet_receive (connection, reply, sizeof *reply, NULL, NULL);
   if (n < 0)
     return -1;
   if (n < 16 || reply->protocol != KEEPER_PROTOCOL) {
@@ -138,7 +109,7 @@ fail_sandbox (struct coffer_call *call, int sys_errno, const char *sandbox)
 
   /* A keeper that is gone between two looks is a sandbox that is gone. */
   if (sys_errno == ECONNREFUSED || sys_errno == ECONNRESET ||
-      sys_errno == EPIPE || !sandbox_name_is_valid (sandbox))
+      sys_errno == EPIPE || !coffer_id_is_valid (sandbox))
     sys_errno = ENOENT;
   if (sys_errno == ENOENT)
     return coffer_fail (call, COFFER_NOT_FOUND, "no such sandbox");

@@ -72,16 +72,6 @@ ask_exec (struct coffer_call *call, const struct host *host,
 
 /* -- starting ---- */
 
-static int
-add_vector (struct coffer_buffer *block, const char *const *v)
-{
-  uint32_t n = 0;
-
-  for (; v && v[n]; n++)
-    coffer_buffer_add (block, v[n], strlen (v[n]) + 1);
-  return (int) n;
-}
-
 static int32_t
 check_start (struct coffer_call *call, const char *const *argv,
              const char *cwd, const struct coffer_exec_start_opts *opts)
@@ -131,13 +121,13 @@ make_block (struct keeper_request *request, const char *const *argv,
 {
   coffer_autobuffer struct coffer_buffer block = {0};
 
-  request->argc = (uint32_t) add_vector (&block, argv);
-  if (tty) {                    /* the least; what env says goes over it */
-    coffer_buffer_add (&block, "TERM=xterm", sizeof "TERM=xterm");
-    request->envc = 1;
-  }
-  request->envc += (uint32_t) add_vector (&block, env);
-  coffer_buffer_add (&block, cwd ? cwd : "", strlen (cwd ? cwd : "") + 1);
+  request->argc = coffer_buffer_add_vector (&block, argv);
+  if (tty)                      /* the least; what env says goes over it */
+    request->envc = coffer_buffer_add_vector (
+      &block, (const char *const[]) {"TERM=xterm", NULL});
+  request->envc += coffer_buffer_add_vector (&block, env);
+  coffer_buffer_add_vector (&block,
+                            (const char *const[]) {cwd ? cwd : "", NULL});
   if (block.failed || block.size > KEEPER_BLOCK_MAX) {
     errno = block.failed ? ENOMEM : E2BIG;
     return -1;

@@ -11,7 +11,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <coffer/fd.h>
@@ -26,30 +25,13 @@ struct place {
   const char *path, *other;
 };
 
-/* Cuts the workspace's own path off an absolute one. */
-static int
-cut (const char *workspace, const char **path)
-{
-  size_t size = strlen (workspace);
-
-  if (!*path || (*path)[0] != '/')
-    return *path ? 0 : -1;
-  if (strncmp (*path, workspace, size) != 0 ||
-      ((*path)[size] != '/' && (*path)[size] != '\0'))
-    return -1;
-  *path += size;
-  if (**path == '\0')
-    *path = "/";
-  return 0;
-}
-
 static int32_t
 place_find (struct coffer_call *call, const struct host *host,
             const char *sandbox, struct place *place)
 {
   coffer_autoclose int folder = sandbox_open (host, sandbox);
+  const int two = place->other != NULL;
   char *workspace;
-  int r;
 
   if (folder < 0)
     return fail_sandbox (call, errno, sandbox);
@@ -60,10 +42,10 @@ place_find (struct coffer_call *call, const struct host *host,
   workspace = coffer_fd_path (place->root);
   if (!workspace)
     return coffer_fail_errno (call, errno, "the workspace");
-  r = cut (workspace, &place->path) < 0 ||
-      (place->other && cut (workspace, &place->other) < 0);
+  place->path = coffer_path_below (workspace, place->path);
+  place->other = coffer_path_below (workspace, place->other);
   free (workspace);
-  if (r)
+  if (!place->path || (two && !place->other))
     return coffer_fail (call, COFFER_DENIED, "the path is not below the "
                         "workspace: give one that begins with no slash");
   return COFFER_OK;

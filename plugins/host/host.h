@@ -20,8 +20,6 @@ struct host {
 int sandbox_open (const struct host *host, const char *sandbox);
 /* 1: a keeper holds this folder. */
 int sandbox_is_held (int folder);
-/* Sandbox ids become names of folders. */
-int sandbox_name_is_valid (const char *sandbox);
 
 /* One connection to a keeper: -1 with errno. */
 int keeper_connect (int folder);

@@ -19,4 +19,4 @@ PROVIDER_MANIFESTS += manifests/host.yaml
 %C%_coffer_keeper_SOURCES = \
   %D%/protocol.h %D%/keeper/keeper.h %D%/keeper/state.h \
   %D%/keeper/execs.c %D%/keeper/keeper.c %D%/keeper/minder.c \
-  %D%/keeper/requests.c %D%/keeper/start.c %D%/keeper/tree.c
+  %D%/keeper/requests.c

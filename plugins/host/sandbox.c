@@ -25,6 +25,7 @@
 #include <coffer/fd.h>
 #include <coffer/files.h>
 #include <coffer/path.h>
+#include <coffer/spec.h>
 
 #include "host.h"
 
@@ -346,7 +347,7 @@ host_sandbox_create (struct coffer_call *call, void *self, const char *sandbox,
   if (host->keeper < 0 || host->runtime < 0)
     return coffer_fail (call, COFFER_UNAVAILABLE, "the provider's helper or "
                         "its runtime folder is missing");
-  if (!sandbox_name_is_valid (sandbox))
+  if (!coffer_id_is_valid (sandbox))
     return coffer_fail (call, COFFER_INVALID, "the sandbox's id must be 1 to "
                         "64 letters, digits, dashes, dots and underlines");
   code = check_spec (call, spec);
@@ -443,7 +444,7 @@ host_sandbox_list (struct coffer_call *call, void *self,
     return code;
   }
   while (code == COFFER_OK && (entry = readdir (stream)))
-    if (sandbox_name_is_valid (entry->d_name))
+    if (coffer_id_is_valid (entry->d_name))
       code = list_one (call, host, entry->d_name);
   closedir (stream);
   return code;
@@ -462,7 +463,7 @@ host_sandbox_kill (struct coffer_call *call, void *self, const char *sandbox,
   if (folder < 0) {
     int sys_errno = errno;
 
-    if (sandbox_name_is_valid (sandbox) && remove_left (host, sandbox) < 0)
+    if (coffer_id_is_valid (sandbox) && remove_left (host, sandbox) < 0)
       sys_errno = errno;
     return fail_sandbox (call, sys_errno, sandbox);
   }

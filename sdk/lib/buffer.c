@@ -208,3 +208,54 @@ coffer_strings_view (const struct coffer_strings *strings)
 
   return strings->count > 0 ? (const char *const *) strings->items : none;
 }
+
+/* -- strings one after the other ---- */
+
+uint32_t
+coffer_buffer_add_vector (struct coffer_buffer *buffer,
+                          const char *const *strings)
+{
+  uint32_t n = 0;
+
+  for (; strings && strings[n]; n++)
+    coffer_buffer_add (buffer, strings[n], strlen (strings[n]) + 1);
+  return n;
+}
+
+const char *
+coffer_strings_next (const char **at, const char *end)
+{
+  const char *s = *at;
+  const char *nul = s < end ? memchr (s, '\0', (size_t) (end - s)) : NULL;
+
+  if (!nul)
+    return NULL;
+  *at = nul + 1;
+  return s;
+}
+
+/* Each takes a byte at least: so no count asks for more memory than the bytes
+ * are worth. */
+const char **
+coffer_strings_split (const char **at, const char *end, size_t n)
+{
+  const char *next = *at;
+  const char **v;
+
+  if (n > (size_t) (end - next)) {
+    errno = EPROTO;
+    return NULL;
+  }
+  v = calloc (n + 1, sizeof *v);
+  for (size_t i = 0; v && i < n; i++) {
+    v[i] = coffer_strings_next (&next, end);
+    if (!v[i]) {
+      free (v);
+      errno = EPROTO;
+      return NULL;
+    }
+  }
+  if (v)
+    *at = next;
+  return v;
+}

@@ -53,6 +53,30 @@ coffer_fd_steal (int *fd)
 }
 
 static int
+compare_fds (const void *a, const void *b)
+{
+  const int p = *(const int *) a, q = *(const int *) b;
+
+  return p < q ? -1 : p > q;
+}
+
+void
+coffer_close_others (int *keep, size_t n)
+{
+  unsigned from = 3;
+
+  qsort (keep, n, sizeof *keep, compare_fds);
+  for (size_t i = 0; i < n; i++) {
+    if (keep[i] < (int) from)
+      continue;
+    if ((unsigned) keep[i] > from)
+      close_range (from, (unsigned) keep[i] - 1, 0);
+    from = (unsigned) keep[i] + 1;
+  }
+  close_range (from, ~0U, 0);
+}
+
+static int
 files_raise (void)
 {
   struct rlimit files;
@@ -318,6 +342,19 @@ coffer_wait_fd (int fd, short events, int64_t deadline_ns, int cancel_fd)
   if (ready < 0)
     return -1;
   return wait_result (ready, fds);
+}
+
+int
+coffer_poll_ms (int64_t deadline_ns)
+{
+  int64_t left;
+
+  if (deadline_ns == INT64_MAX)
+    return -1;
+  left = deadline_ns - coffer_now_ns ();
+  if (left <= 0)
+    return 0;
+  return left >= INT64_C (3600000000000) ? 3600000 : (int) (left / 1000000) + 1;
 }
 
 /* -- copying ----------------------------------------------------------------

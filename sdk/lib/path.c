@@ -128,6 +128,19 @@ open_normal (int root, const char *path, int flags, mode_t mode)
   return -1;
 }
 
+const char *
+coffer_path_below (const char *folder, const char *path)
+{
+  const size_t size = strlen (folder);
+
+  if (!path || path[0] != '/')
+    return path;
+  if (strncmp (path, folder, size) != 0
+      || (path[size] != '/' && path[size] != '\0'))
+    return NULL;
+  return path[size] ? path + size : "/";
+}
+
 int
 coffer_open_beneath (int root, const char *path, int flags, mode_t mode)
 {

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -25,20 +26,14 @@
 
 #define ENVIRON_MAX (4 << 20)
 
-enum { AT_PROCESS, AT_FOLDER, AT_PROGRAM };
-
-struct report {
-  int sys_errno, stage;
-};
-
 /* -- the child ---- */
 
 static void __attribute__ ((noreturn))
-give_up (int pipe, int stage)
+give_up (int pipe, uint32_t stage)
 {
-  struct report report = {errno, stage};
+  struct coffer_start_failure failure = {errno, stage};
 
-  coffer_write_all (pipe, &report, sizeof report);
+  coffer_write_all (pipe, &failure, sizeof failure);
   _exit (127);
 }
 
@@ -93,14 +88,15 @@ path_of (const char *const *env)
 }
 
 /* As a shell looks for it: a name with a slash as it is, any other along PATH,
- * and what may not be run is said rather than what was not found after it. */
+ * where nothing stands for the working folder, and what may not be run is said
+ * rather than what was not found after it. */
 static void
 run_program (const struct coffer_process *process)
 {
   char *const *argv = (char *const *) (uintptr_t) process->argv;
   char *const *env = (char *const *) (uintptr_t) process->env;
   const char *name = argv[0], *at, *end;
-  size_t size = strlen (name) + 1;
+  size_t size = strlen (name) + 1, length;
   char full[PATH_MAX];
   int denied = 0;
 
@@ -111,11 +107,12 @@ run_program (const struct coffer_process *process)
   errno = ENOENT;
   for (at = path_of (process->env); at && *name; at = *end ? end + 1 : NULL) {
     end = strchrnul (at, ':');
-    if (end == at || (size_t) (end - at) + 1 + size > sizeof full)
+    length = end == at ? 1 : (size_t) (end - at);
+    if (length + 1 + size > sizeof full)
       continue;
-    memcpy (full, at, (size_t) (end - at));
-    full[end - at] = '/';
-    memcpy (full + (end - at) + 1, name, size);
+    memcpy (full, end == at ? "." : at, length);
+    full[length] = '/';
+    memcpy (full + length + 1, name, size);
     execve (full, argv, env);
     denied |= errno == EACCES;
     if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
@@ -124,30 +121,102 @@ run_program (const struct coffer_process *process)
   errno = denied ? EACCES : ENOENT;
 }
 
-static void __attribute__ ((noreturn))
-child_main (const struct coffer_process *process, int pipe)
-{
-  int high = fcntl (pipe, F_DUPFD_CLOEXEC, 3);
+/* What a child does from fork to the program. */
+typedef void child_body (const void *data, int pipe);
 
-  if (high < 0)
-    give_up (pipe, AT_PROCESS);
+static void
+process_main (const void *data, int pipe)
+{
+  const struct coffer_process *process = data;
+
   umask (022);
   if (set_streams (process) < 0)
-    give_up (high, AT_PROCESS);
+    give_up (pipe, COFFER_STAGE_PROCESS);
   if (process->cwd && chdir (process->cwd) < 0)
-    give_up (high, AT_FOLDER);
+    give_up (pipe, COFFER_STAGE_FOLDER);
   reset_signals ();
   run_program (process);
-  give_up (high, AT_PROGRAM);
+  give_up (pipe, COFFER_STAGE_PROGRAM);
+}
+
+/* The soft limits of whoever opened the provider are its own business. */
+static void
+lift_limits (void)
+{
+  static const int resources[] = {RLIMIT_AS, RLIMIT_DATA, RLIMIT_NPROC,
+                                  RLIMIT_CPU, RLIMIT_FSIZE};
+  struct rlimit limit;
+
+  for (size_t i = 0; i < sizeof resources / sizeof resources[0]; i++)
+    if (getrlimit (resources[i], &limit) == 0) {
+      limit.rlim_cur = limit.rlim_max;
+      setrlimit (resources[i], &limit);
+    }
+}
+
+static int
+set_terminal (const struct coffer_session *session)
+{
+  struct winsize size = {.ws_row = (unsigned short) session->rows,
+                         .ws_col = (unsigned short) session->columns};
+
+  if (!session->tty)
+    return 0;
+  if (size.ws_row && size.ws_col && ioctl (0, TIOCSWINSZ, &size) < 0)
+    return -1;
+  return ioctl (0, TIOCSCTTY, 0);
+}
+
+static int
+enter_folder (const struct coffer_session *session)
+{
+  if (session->process.cwd)
+    return chdir (session->process.cwd);
+  return session->folder < 0 ? 0 : fchdir (session->folder);
+}
+
+static void
+session_main (const void *data, int pipe)
+{
+  const struct coffer_session *session = data;
+  struct coffer_process process = session->process;
+
+  if (session->tty)
+    process.out = process.err = process.in;
+  umask (022);
+  if (setsid () < 0 || set_streams (&process) < 0
+      || set_terminal (session) < 0)
+    give_up (pipe, COFFER_STAGE_PROCESS);
+  if (enter_folder (session) < 0)
+    give_up (pipe, COFFER_STAGE_FOLDER);
+  if (close_range (3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
+    give_up (pipe, COFFER_STAGE_PROCESS);
+  lift_limits ();
+  reset_signals ();
+  run_program (&process);
+  give_up (pipe, COFFER_STAGE_PROGRAM);
 }
 
 /* -- the parent ---- */
 
-/* A fork that gives a process descriptor with it.  All signals are blocked:
- * no handler of ours may run in the child. */
-static int
-fork_child (const struct coffer_process *process, int pipe, int *pidfd)
+/* The pipe must not be among the first three descriptors. */
+static void __attribute__ ((noreturn))
+child_main (child_body *body, const void *data, int pipe)
 {
+  int high = fcntl (pipe, F_DUPFD_CLOEXEC, 3);
+
+  if (high < 0)
+    give_up (pipe, COFFER_STAGE_PROCESS);
+  body (data, high);
+  _exit (127);
+}
+
+/* A fork that gives a process descriptor with it, unless that is NULL.  All
+ * signals are blocked: no handler of ours may run in the child. */
+static pid_t
+fork_child (child_body *body, const void *data, int pipe, int *pidfd)
+{
+  const unsigned long flags = SIGCHLD | (pidfd ? CLONE_PIDFD : 0);
   sigset_t all, old;
   long pid;
   int keep;
@@ -155,50 +224,80 @@ fork_child (const struct coffer_process *process, int pipe, int *pidfd)
   sigfillset (&all);
   pthread_sigmask (SIG_SETMASK, &all, &old);
 #ifdef __s390x__
-  pid = syscall (SYS_clone, NULL, CLONE_PIDFD | SIGCHLD, pidfd, NULL, NULL);
+  pid = syscall (SYS_clone, NULL, flags, pidfd, NULL, NULL);
 #else
-  pid = syscall (SYS_clone, CLONE_PIDFD | SIGCHLD, NULL, pidfd, NULL, NULL);
+  pid = syscall (SYS_clone, flags, NULL, pidfd, NULL, NULL);
 #endif
   if (pid == 0)
-    child_main (process, pipe);
+    child_main (body, data, pipe);
   keep = errno;
   pthread_sigmask (SIG_SETMASK, &old, NULL);
   errno = keep;
-  return pid < 0 ? -1 : 0;
+  return (pid_t) pid;
+}
+
+/* The same, with the end of a pipe that reads why it never ran. */
+static pid_t
+fork_reporting (child_body *body, const void *data, int *report, int *pidfd)
+{
+  coffer_autoclose int reads = -1, writes = -1;
+  int ends[2];
+  pid_t pid;
+
+  if (pipe2 (ends, O_CLOEXEC) < 0)
+    return -1;
+  reads = ends[0];
+  writes = ends[1];
+  pid = fork_child (body, data, writes, pidfd);
+  if (pid > 0)
+    *report = coffer_fd_steal (&reads);
+  return pid;
 }
 
 int
 coffer_process_start (const struct coffer_process *process,
                       const char **failed)
 {
-  static const char *const words[] = {"process", "working folder", "program"};
-  coffer_autoclose int reads = -1, writes = -1, pidfd = -1;
-  struct report report = {EAGAIN, AT_PROCESS};
+  static const char *const words[] = {"process", "process", "working folder",
+                                      "program"};
+  coffer_autoclose int report = -1, pidfd = -1;
+  struct coffer_start_failure failure = {EAGAIN, COFFER_STAGE_PROCESS};
   struct coffer_process_end end;
-  int ends[2];
-  ssize_t n;
 
   if (failed)
-    *failed = words[AT_PROCESS];
+    *failed = words[COFFER_STAGE_PROCESS];
   if (!process->argv || !process->argv[0]) {
     errno = EINVAL;
     return -1;
   }
-  if (pipe2 (ends, O_CLOEXEC) < 0)
+  if (fork_reporting (process_main, process, &report, &pidfd) < 0)
     return -1;
-  reads = ends[0];
-  writes = ends[1];
-  if (fork_child (process, writes, &pidfd) < 0)
-    return -1;
-  coffer_fd_close (&writes);
-  n = coffer_read_all (reads, &report, sizeof report);
-  if (n == 0)
+  if (coffer_read_all (report, &failure, sizeof failure) == 0)
     return coffer_fd_steal (&pidfd);
   coffer_process_reap (pidfd, &end);
-  if (failed && report.stage >= AT_PROCESS && report.stage <= AT_PROGRAM)
-    *failed = words[report.stage];
-  errno = report.sys_errno;
+  if (failed && failure.stage <= COFFER_STAGE_PROGRAM)
+    *failed = words[failure.stage];
+  errno = failure.sys_errno;
   return -1;
+}
+
+pid_t
+coffer_session_start (const struct coffer_session *session, int *report)
+{
+  if (!session->process.argv || !session->process.argv[0]) {
+    errno = EINVAL;
+    return -1;
+  }
+  return fork_reporting (session_main, session, report, NULL);
+}
+
+uint64_t
+coffer_usage_us (const struct rusage *usage)
+{
+  return ((uint64_t) usage->ru_utime.tv_sec + (uint64_t) usage->ru_stime.tv_sec)
+         * 1000000
+         + (uint64_t) usage->ru_utime.tv_usec
+         + (uint64_t) usage->ru_stime.tv_usec;
 }
 
 /* Through the system call, as the library's waitid has no place for usage. */
@@ -216,9 +315,7 @@ coffer_process_reap (int pidfd, struct coffer_process_end *end)
     return -1;
   end->code = info.si_code == CLD_EXITED ? info.si_status : -1;
   end->signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
-  end->cpu_us = (uint64_t) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
-                  * 1000000
-                + (uint64_t) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+  end->cpu_us = coffer_usage_us (&usage);
   return 0;
 }
 

@@ -1,113 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A provider whose sandboxes are folders: the instance, and what it needs of
- * this machine.  It isolates nothing beyond what holds its own worker, and
- * says so. */
+/* A provider whose sandboxes are folders and whose commands are processes of
+ * its worker: the instance, and the life of sandboxes.  It isolates nothing
+ * beyond what holds its own worker, and says so.
+ *
+ * The instance is a set of sandboxes of the library's.  A provider that drives
+ * an engine has a struct of its own instead, and asks the engine what there is. */
 
 #define _GNU_SOURCE
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <coffer/fd.h>
 #include <coffer/files.h>
-#include <coffer/path.h>
 #include <coffer/process.h>
+#include <coffer/spec.h>
 
 #include "example.h"
 
-/* -- the instance's own folder ---- */
+/* -- the instance ---- */
 
-/* One that nobody holds is of an instance that was killed. */
-static int
-sweep_one (void *data, const char *path, int dir, const char *name,
-           const struct stat *st)
+/* What `open` hands over with coffer_opened is every later call's `self`. */
+static int32_t
+instance_open (struct coffer_call *call, void *self, const char *const *config,
+               const struct coffer_open_opts *opts)
 {
-  coffer_autoclose int folder = -1;
+  struct coffer_sandboxes *set;
+  int32_t code;
 
-  (void) data, (void) path;
-  if (!S_ISDIR (st->st_mode))
-    return 0;
-  folder = coffer_open_beneath (dir, name, O_RDONLY | O_DIRECTORY, 0);
-  if (folder >= 0 && flock (folder, LOCK_EX | LOCK_NB) == 0)
-    coffer_remove_beneath (dir, name, 1, NULL);
-  return 0;
-}
-
-/* With the runtime folder locked, so that nobody sweeps what is just made. */
-static int
-make_folder (struct example *example)
-{
-  coffer_autoclose int runtime = openat (example->runtime, ".", O_RDONLY
-                                         | O_DIRECTORY | O_CLOEXEC);
-
-  if (runtime < 0 || flock (runtime, LOCK_EX) < 0)
-    return -1;
-  coffer_walk (runtime, "/", 1, sweep_one, NULL);
-  for (unsigned n = 0; n < 10000; n++) {
-    snprintf (example->name, sizeof example->name, "%ld-%u", (long) getpid (),
-              n);
-    if (mkdirat (runtime, example->name, 0700) == 0)
-      break;
-    if (errno != EEXIST)
-      return -1;
-  }
-  example->folder = coffer_open_beneath (runtime, example->name,
-                                         O_RDONLY | O_DIRECTORY, 0);
-  if (example->folder < 0)
-    return -1;
-  return flock (example->folder, LOCK_EX | LOCK_NB);
+  (void) self, (void) config;   /* KEY=VALUE; this manifest has no keys */
+  if (!COFFER_HAS (opts, runtime_dir))
+    return coffer_fail (call, COFFER_UNAVAILABLE, "there is no runtime folder");
+  set = coffer_sandboxes_new (opts->runtime_dir, EXAMPLE_MARK);
+  if (!set)
+    return coffer_fail_errno (call, errno, "the runtime folder");
+  code = coffer_opened (call, set);
+  if (code != COFFER_OK)
+    coffer_sandboxes_free (set);
+  return code;
 }
 
 static int32_t
 instance_close (struct coffer_call *call, void *self,
-               const struct coffer_close_opts *opts)
+                const struct coffer_close_opts *opts)
 {
-  struct example *example = self;
-
   (void) call, (void) opts;
-  sandbox_end_all (example);
-  if (example->folder >= 0)
-    coffer_remove_beneath (example->runtime, example->name, 1, NULL);
-  coffer_fd_close (&example->folder);
-  coffer_fd_close (&example->runtime);
-  free (example);
+  coffer_sandboxes_free (self);
   return COFFER_OK;
 }
 
 static int32_t
-instance_open (struct coffer_call *call, void *self, const char *const *config,
-              const struct coffer_open_opts *opts)
-{
-  struct example *example = calloc (1, sizeof *example);
-  int32_t code;
-
-  (void) self, (void) config;   /* KEY=VALUE; this manifest has no keys */
-  if (!example)
-    return coffer_fail_errno (call, ENOMEM, "the provider");
-  example->folder = example->runtime = -1;
-  if (COFFER_HAS (opts, runtime_dir) && opts->runtime_dir >= 0)
-    example->runtime = fcntl (opts->runtime_dir, F_DUPFD_CLOEXEC, 3);
-  if (example->runtime < 0 || make_folder (example) < 0)
-    code = coffer_fail_errno (call, errno, "the runtime folder");
-  else
-    code = coffer_opened (call, example);
-  if (code != COFFER_OK)
-    instance_close (call, example, NULL);
-  return code;
-}
-
-/* -- what it needs ---- */
-
-static int32_t
-emit (struct coffer_call *call, const char *name, const char *state,
-      const char *value, const char *how, const char *remedy,
-      const char *const *narrows)
+emit_fact (struct coffer_call *call, const char *name, const char *state,
+           const char *value, const char *how, const char *remedy,
+           const char *const *narrows)
 {
   const struct coffer_fact fact = {
     .size = sizeof fact, .name = name, .state = state, .value = value,
@@ -120,7 +64,7 @@ emit (struct coffer_call *call, const char *name, const char *state,
 /* A fact for each need; one that is not met takes its claims away. */
 static int32_t
 instance_probe (struct coffer_call *call, void *self,
-               const struct coffer_probe_opts *opts)
+                const struct coffer_probe_opts *opts)
 {
   static const char *const commands[] = {"exec", "exec.stdin", "exec.signal",
                                          NULL};
@@ -128,16 +72,90 @@ instance_probe (struct coffer_call *call, void *self,
   int32_t code;
 
   (void) self, (void) opts;
-  code = emit (call, "isolation", "absent", "commands run as the caller",
-               "by design", "use another provider for what is not trusted",
-               NULL);
+  code = emit_fact (call, "isolation", "absent", "commands run as the caller",
+                    "by design", "use another provider for what is not trusted",
+                    NULL);
   if (code != COFFER_OK)
     return code;
   if (found < 0)
-    return emit (call, "proc", "failed", strerrordesc_np (errno), "/proc",
-                 "mount /proc", commands);
-  return emit (call, "proc", "ok", "processes can be found", "/proc", NULL,
-               NULL);
+    return emit_fact (call, "proc", "failed", strerrordesc_np (errno), "/proc",
+                      "mount /proc", commands);
+  return emit_fact (call, "proc", "ok", "processes can be found", "/proc", NULL,
+                    NULL);
+}
+
+/* -- the life of sandboxes ---- */
+
+/* Defaults that are not kept are named, so that nobody takes them for given. */
+static int32_t
+emit_info (struct coffer_call *call, const struct coffer_sandbox *sandbox)
+{
+  static const char *const not_applied[] = {
+    "network.none", "root.readonly", "limit.memory", "limit.cpu", "limit.pids",
+    "limit.disk", "user.unprivileged", NULL,
+  };
+  const struct coffer_sandbox_info info = {
+    .size = sizeof info, .sandbox = sandbox->id, .native_id = sandbox->path,
+    .state = "running", .created_ns = sandbox->created_ns,
+    .isolation = "none", .workspace = sandbox->path,
+    .not_applied = not_applied,
+    .metadata = coffer_strings_view (&sandbox->metadata),
+  };
+
+  return coffer_emit_sandbox_info (call, &info);
+}
+
+/* A field of a specification is a demand: what is not named here is refused,
+ * never passed over.  An id that exists is the same sandbox. */
+static int32_t
+sandbox_create (struct coffer_call *call, void *self, const char *id,
+                const struct coffer_sandbox_spec *spec,
+                const struct coffer_sandbox_create_opts *opts)
+{
+  static const char *const kept[] = {"env", "workdir", "metadata", "lifeline",
+                                     "single_exec", "root_writable", NULL};
+  struct coffer_sandbox *sandbox;
+  int32_t code = coffer_spec_check (call, id, spec, kept);
+
+  (void) opts;
+  if (code == COFFER_OK)
+    code = coffer_sandboxes_create (call, self, id, spec, &sandbox);
+  if (code != COFFER_OK)
+    return code;
+  code = emit_info (call, sandbox);
+  coffer_sandbox_put (sandbox);
+  return code;
+}
+
+static int32_t
+sandbox_info (struct coffer_call *call, void *self, const char *id,
+              const struct coffer_sandbox_info_opts *opts)
+{
+  struct coffer_sandbox *sandbox;
+  int32_t code = coffer_sandboxes_find (call, self, id, &sandbox);
+
+  (void) opts;
+  if (code != COFFER_OK)
+    return code;
+  code = emit_info (call, sandbox);
+  coffer_sandbox_put (sandbox);
+  return code;
+}
+
+static int32_t
+sandbox_list (struct coffer_call *call, void *self,
+              const struct coffer_sandbox_list_opts *opts)
+{
+  (void) opts;
+  return coffer_sandboxes_each (call, self, emit_info);
+}
+
+static int32_t
+sandbox_kill (struct coffer_call *call, void *self, const char *id,
+              const struct coffer_sandbox_kill_opts *opts)
+{
+  (void) opts;
+  return coffer_sandboxes_kill (call, self, id);
 }
 
 /* What is not named here is UNSUPPORTED, without this module being asked. */

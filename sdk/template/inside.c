@@ -2,22 +2,21 @@
 /* What happens inside a sandbox: commands and files.  The helpers of
  * libcoffer-provider.a do the work, the sandbox says where. */
 
-#include <string.h>
-
 #include <coffer/files.h>
+#include <coffer/path.h>
 
 #include "example.h"
 
 /* Finds the sandbox `id`, does something with it, lets go of it. */
 #define WITH_SANDBOX(expression)                                              \
-  int32_t code;                                                               \
-  struct sandbox *sandbox = sandbox_find (call, self, id, &code);             \
+  struct coffer_sandbox *sandbox;                                             \
+  int32_t code = coffer_sandboxes_find (call, self, id, &sandbox);            \
                                                                               \
   (void) opts;                                                                \
-  if (!sandbox)                                                               \
+  if (code != COFFER_OK)                                                      \
     return code;                                                              \
   code = expression;                                                          \
-  sandbox_put (sandbox);                                                      \
+  coffer_sandbox_put (sandbox);                                               \
   return code
 
 /* -- commands ---- */
@@ -31,7 +30,7 @@ set_all (struct coffer_strings *env, const char *const *entries)
 
 /* The least that programs expect, then the sandbox's, then the command's. */
 static int32_t
-start_in (struct coffer_call *call, const struct sandbox *sandbox,
+start_in (struct coffer_call *call, const struct coffer_sandbox *sandbox,
           struct coffer_process *process,
           const struct coffer_exec_start_opts *opts)
 {
@@ -48,7 +47,7 @@ start_in (struct coffer_call *call, const struct sandbox *sandbox,
     return coffer_fail (call, COFFER_LIMIT, "out of memory");
   process->env = coffer_strings_view (&env);
   if (!process->cwd)
-    process->cwd = sandbox->workdir ? sandbox->workdir : sandbox->path;
+    process->cwd = sandbox->workdir;
   return coffer_commands_start (call, sandbox->commands, process, opts);
 }
 
@@ -108,23 +107,10 @@ exec_stdin_close (struct coffer_call *call, void *self, const char *id,
 
 /* -- files ---- */
 
-/* Cuts the sandbox's own path off an absolute one.  What is left is looked up
- * without following links, and never above the sandbox's folder. */
-static const char *
-below (const struct sandbox *sandbox, const char *path)
-{
-  size_t size = strlen (sandbox->path);
-
-  if (path[0] != '/')
-    return path;
-  if (strncmp (path, sandbox->path, size) != 0
-      || (path[size] != '/' && path[size] != '\0'))
-    return NULL;
-  return path[size] ? path + size : "/";
-}
-
+/* Paths are relative to the sandbox's folder, or begin with its own.  They are
+ * looked up without following links, and never above it. */
 #define WITH_PATH(expression)                                                 \
-  WITH_SANDBOX (!(path = below (sandbox, path))                               \
+  WITH_SANDBOX (!(path = coffer_path_below (sandbox->path, path))             \
                   ? coffer_fail (call, COFFER_DENIED, "not below the "        \
                                  "workspace: begin with no slash")            \
                   : expression)
@@ -174,11 +160,11 @@ file_remove (struct coffer_call *call, void *self, const char *id,
 }
 
 static int32_t
-rename_in (struct coffer_call *call, const struct sandbox *sandbox,
+rename_in (struct coffer_call *call, const struct coffer_sandbox *sandbox,
            const char *from, const char *to)
 {
-  from = below (sandbox, from);
-  to = below (sandbox, to);
+  from = coffer_path_below (sandbox->path, from);
+  to = coffer_path_below (sandbox->path, to);
   if (!from || !to)
     return coffer_fail (call, COFFER_DENIED, "not below the workspace");
   return coffer_files_rename (call, sandbox->folder, from, to);

@@ -15,7 +15,7 @@ reference_parts = \
 keeper_parts = \
   %D%/reference/protocol.h %D%/reference/keeper.h \
   %D%/reference/keeper.c %D%/reference/minder.c %D%/reference/packets.c \
-  %D%/reference/spool.c %D%/reference/start.c %D%/reference/tree.c
+  %D%/reference/spool.c %D%/reference/tree.c
 
 check_PROGRAMS += %D%/reference.so %D%/reference-keeper %D%/coffer \
   %D%/kit/coffer-kit

@@ -12,7 +12,8 @@ check_LIBRARIES += %D%/libfakehost.a
 
 UNIT_TESTS += %D%/test-sdk-address %D%/test-sdk-buffer \
   %D%/test-sdk-fd %D%/test-sdk-path %D%/test-sdk-path-in-worker \
-  %D%/test-sdk-files %D%/test-sdk-process %D%/test-sdk-commands
+  %D%/test-sdk-files %D%/test-sdk-process %D%/test-sdk-commands \
+  %D%/test-sdk-packet %D%/test-sdk-sandboxes %D%/test-sdk-session
 
 %C%_test_sdk_address_SOURCES = %D%/test-sdk-address.c
 %C%_test_sdk_address_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
@@ -62,3 +63,21 @@ UNIT_TESTS += %D%/test-sdk-address %D%/test-sdk-buffer \
 %C%_test_sdk_commands_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_sdk_commands_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_sdk_commands_LDADD = %D%/libfakehost.a $(SDK_UNIT_LIBS)
+
+%C%_test_sdk_packet_SOURCES = %D%/test-sdk-packet.c %D%/harness.h
+%C%_test_sdk_packet_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
+%C%_test_sdk_packet_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sdk_packet_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sdk_packet_LDADD = $(SDK_UNIT_LIBS)
+
+%C%_test_sdk_sandboxes_SOURCES = %D%/test-sdk-sandboxes.c %D%/harness.h
+%C%_test_sdk_sandboxes_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
+%C%_test_sdk_sandboxes_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sdk_sandboxes_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sdk_sandboxes_LDADD = %D%/libfakehost.a $(SDK_UNIT_LIBS)
+
+%C%_test_sdk_session_SOURCES = %D%/test-sdk-session.c %D%/harness.h
+%C%_test_sdk_session_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
+%C%_test_sdk_session_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sdk_session_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sdk_session_LDADD = $(SDK_UNIT_LIBS)

@@ -131,6 +131,51 @@ escaped_text_keeps_what_is_safe_and_no_other (void **state)
   assert_int_equal (coffer_utf8_decode ("", 0, &point), 0);
 }
 
+static void
+strings_one_after_the_other_are_split_again (void **state)
+{
+  static const char *const v[] = {"a", "", VECTOR_NAME, "\xff", NULL};
+  coffer_autobuffer struct coffer_buffer b = {0};
+  const char *at, *end, **split;
+
+  (void) state;
+  assert_int_equal (coffer_buffer_add_vector (&b, NULL), 0);
+  assert_int_equal (coffer_buffer_add_vector (&b, v), 4);
+  coffer_buffer_add (&b, "cut", 3);     /* without its NUL */
+  at = b.data;
+  end = b.data + b.size;
+  split = coffer_strings_split (&at, end, 3);
+  assert_non_null (split);
+  for (int i = 0; i < 3; i++)
+    assert_string_equal (split[i], v[i]);
+  assert_null (split[3]);
+  free (split);
+  assert_string_equal (coffer_strings_next (&at, end), "\xff");
+  assert_null (coffer_strings_next (&at, end));
+  assert_int_equal (end - at, 3);
+}
+
+/* No number that a peer writes costs more than its bytes. */
+static void
+counts_beyond_the_bytes_are_refused (void **state)
+{
+  const char bytes[] = "a\0b";
+  const char *at = bytes, *end = bytes + sizeof bytes, **none;
+
+  (void) state;
+  assert_null (coffer_strings_split (&at, end, 3));
+  assert_int_equal (errno, EPROTO);
+  assert_null (coffer_strings_split (&at, end, SIZE_MAX));
+  assert_int_equal (errno, EPROTO);
+  assert_null (coffer_strings_split (&at, end, UINT32_MAX));
+  assert_ptr_equal (at, bytes); /* moves on success only */
+  none = coffer_strings_split (&at, at, 0);
+  assert_non_null (none);
+  assert_null (none[0]);
+  free (none);
+  assert_null (coffer_strings_next (&end, end));
+}
+
 int
 main (void)
 {
@@ -142,6 +187,8 @@ main (void)
     cmocka_unit_test (buffer_stolen_when_empty_is_an_empty_string),
     cmocka_unit_test (strings_are_a_terminated_vector),
     cmocka_unit_test (free_keeps_errno),
+    cmocka_unit_test (strings_one_after_the_other_are_split_again),
+    cmocka_unit_test (counts_beyond_the_bytes_are_refused),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

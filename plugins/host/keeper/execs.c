@@ -8,46 +8,26 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <coffer/descendants.h>
 #include <coffer/fd.h>
 
 #include "state.h"
 
 #define KILL_NS (INT64_C (10) * 1000000000)
 
-static int
-compare_fds (const void *a, const void *b)
-{
-  return *(const int *) a - *(const int *) b;
-}
-
-/* Closes every descriptor from 3 on but these. */
-static void
-close_others (int *keep, size_t n)
-{
-  unsigned from = 3;
-
-  qsort (keep, n, sizeof *keep, compare_fds);
-  for (size_t i = 0; i < n; i++) {
-    if (keep[i] < (int) from)
-      continue;
-    if ((unsigned) keep[i] > from)
-      close_range (from, (unsigned) keep[i] - 1, 0);
-    from = (unsigned) keep[i] + 1;
-  }
-  close_range (from, ~0U, 0);
-}
-
 static void __attribute__ ((noreturn))
 become_minder (const struct command *command, int control)
 {
-  int keep[] = {control, command->in, command->out, command->err,
-                command->folder};
+  const struct coffer_process *process = &command->session.process;
+  int keep[] = {control, process->in, process->out, process->err,
+                command->session.folder};
 
-  close_others (keep, sizeof keep / sizeof keep[0]);
+  coffer_close_others (keep, sizeof keep / sizeof keep[0]);
   minder_main (command, control);
 }
 
@@ -186,14 +166,14 @@ kill_but_minders (struct keeper *keeper)
   for (size_t i = 0; i < keeper->n_execs && n < KEEPER_RUNNING_MAX; i++)
     if (keeper->execs[i]->minder)
       spared[n++] = keeper->execs[i]->minder;
-  return tree_kill (spared, n, coffer_now_ns () + KILL_NS, keeper_reaped,
-                    keeper);
+  return coffer_descendants_kill (spared, n, coffer_now_ns () + KILL_NS,
+                                  keeper_reaped, keeper);
 }
 
 void
 keeper_reap (struct keeper *keeper)
 {
-  if (tree_reap (keeper_reaped, keeper) && keeper->orphaned)
+  if (coffer_descendants_reap (keeper_reaped, keeper) && keeper->orphaned)
     kill_but_minders (keeper);
   keeper->orphaned = 0;
 }
@@ -215,6 +195,6 @@ keeper_kill_all (struct keeper *keeper)
            coffer_wait_fd (exec->control, POLLIN, deadline, -1) == 1)
       keeper_report (keeper, exec);
   }
-  return tree_kill (NULL, 0, coffer_now_ns () + KILL_NS, keeper_reaped,
-                    keeper);
+  return coffer_descendants_kill (NULL, 0, coffer_now_ns () + KILL_NS,
+                                  keeper_reaped, keeper);
 }

@@ -27,6 +27,7 @@
 
 #include <coffer/buffer.h>
 #include <coffer/fd.h>
+#include <coffer/packet.h>
 #include <coffer/path.h>
 
 #include "state.h"
@@ -35,17 +36,6 @@ static struct keeper keeper;
 static struct coffer_strings base_env, sandbox_env;
 
 /* -- beginning ---- */
-
-static const char *
-next_string (const char **at, const char *end)
-{
-  const char *s = *at, *nul = s < end ? memchr (s, '\0', (size_t) (end - s)) :
-                              NULL;
-
-  if (nul)
-    *at = nul + 1;
-  return nul ? s : NULL;
-}
 
 static int
 read_plan (void)
@@ -61,12 +51,12 @@ read_plan (void)
   memcpy (&plan, bytes, sizeof plan);
   at = bytes + sizeof plan;
   end = bytes + size;
-  if (!(s = next_string (&at, end)) || !(keeper.name = strdup (s)) ||
-      !(s = next_string (&at, end)))
+  if (!(s = coffer_strings_next (&at, end)) || !(keeper.name = strdup (s)) ||
+      !(s = coffer_strings_next (&at, end)))
     return -1;
   keeper.workdir = *s ? strdup (s) : NULL;
   for (uint32_t i = 0; i < plan.n_env; i++) {
-    if (!(s = next_string (&at, end)))
+    if (!(s = coffer_strings_next (&at, end)))
       return -1;
     coffer_strings_add (&sandbox_env, s);
   }
@@ -149,19 +139,12 @@ make_descriptors (void)
 static void
 accept_client (void)
 {
-  struct ucred peer;
-  socklen_t size = sizeof peer;
-  int fd = accept4 (keeper.listener, NULL, NULL, SOCK_CLOEXEC);
+  int fd = coffer_socket_accept (keeper.listener);
 
-  if (fd < 0)
-    return;
-  if (keeper.n_clients == KEEPER_CLIENTS_MAX ||
-      getsockopt (fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
-      (peer.uid != geteuid () && peer.uid != 0)) {
-    close (fd);
-    return;
-  }
-  keeper.clients[keeper.n_clients++] = (struct client) {.fd = fd};
+  if (fd >= 0 && keeper.n_clients < KEEPER_CLIENTS_MAX)
+    keeper.clients[keeper.n_clients++] = (struct client) {.fd = fd};
+  else
+    coffer_fd_close (&fd);
 }
 
 /* A client that waits and becomes readable has gone away. */

@@ -16,16 +16,24 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <coffer/descendants.h>
 #include <coffer/fd.h>
 
 #include "keeper.h"
 
 #define KILL_NS (INT64_C (10) * 1000000000)
+
+/* What is reported is the library's stage in the protocol's number. */
+_Static_assert ((int) KEEPER_STAGE_SETUP == (int) COFFER_STAGE_PROCESS
+                && (int) KEEPER_STAGE_FOLDER == (int) COFFER_STAGE_FOLDER
+                && (int) KEEPER_STAGE_PROGRAM == (int) COFFER_STAGE_PROGRAM,
+                "stages");
 
 struct minder {
   const struct command *command;
@@ -39,14 +47,6 @@ struct minder {
   struct keeper_reply exit;
 };
 
-static uint64_t
-usage_us (const struct rusage *usage)
-{
-  return ((uint64_t) usage->ru_utime.tv_sec + (uint64_t) usage->ru_stime.tv_sec)
-         * 1000000 + (uint64_t) usage->ru_utime.tv_usec +
-         (uint64_t) usage->ru_stime.tv_usec;
-}
-
 static void
 minder_reaped (void *data, pid_t pid, int status, const struct rusage *usage)
 {
@@ -54,7 +54,7 @@ minder_reaped (void *data, pid_t pid, int status, const struct rusage *usage)
   struct keeper_reply *exit = &minder->exit;
 
   if (!minder->reported)
-    exit->cpu_us += usage_us (usage);
+    exit->cpu_us += coffer_usage_us (usage);
   if (pid != minder->pid) {
     if (minder->killing && WIFSIGNALED (status) && WTERMSIG (status) == SIGKILL)
       exit->killed++;
@@ -85,7 +85,8 @@ static void
 minder_kill (struct minder *minder)
 {
   minder->killing = 1;
-  tree_kill (NULL, 0, coffer_now_ns () + KILL_NS, minder_reaped, minder);
+  coffer_descendants_kill (NULL, 0, coffer_now_ns () + KILL_NS, minder_reaped,
+                           minder);
   minder->killing = 0;
 }
 
@@ -133,23 +134,12 @@ minder_reap (struct minder *minder)
 
   while (read (minder->signals, &info, sizeof info) > 0)
     ;
-  left = tree_reap (minder_reaped, minder);
+  left = coffer_descendants_reap (minder_reaped, minder);
   if (!before && minder->ended && minder->command->single && left) {
     minder_kill (minder);
-    left = tree_reap (minder_reaped, minder);
+    left = coffer_descendants_reap (minder_reaped, minder);
   }
   return left;
-}
-
-static int
-minder_wait_ms (const struct minder *minder)
-{
-  int64_t left;
-
-  if (minder->timeout_ns == INT64_MAX)
-    return -1;
-  left = (minder->timeout_ns - coffer_now_ns ()) / 1000000 + 1;
-  return left < 0 ? 0 : left > 3600000 ? 3600000 : (int) left;
 }
 
 static void
@@ -162,7 +152,7 @@ minder_loop (struct minder *minder)
   int left = 1, keeper = 1;
 
   while (left && keeper) {
-    if (poll (fds, 2, minder_wait_ms (minder)) < 0 && errno != EINTR)
+    if (poll (fds, 2, coffer_poll_ms (minder->timeout_ns)) < 0 && errno != EINTR)
       break;
     if (fds[0].revents)
       keeper = minder_order (minder);
@@ -188,10 +178,10 @@ static void
 minder_start (struct minder *minder)
 {
   const struct command *command = minder->command;
-  struct start_failure failure;
+  struct coffer_start_failure failure;
   int report = -1;
 
-  minder->pid = command_start (command, &report);
+  minder->pid = coffer_session_start (&command->session, &report);
   if (minder->pid < 0) {
     minder_failed (minder, errno, KEEPER_STAGE_SETUP);
     minder->exit.code = -1;
@@ -212,13 +202,14 @@ minder_start (struct minder *minder)
 static void
 minder_drop_streams (struct minder *minder)
 {
-  int in = minder->command->in, out = minder->command->out;
-  int err = minder->command->err;
+  const struct coffer_session *session = &minder->command->session;
+  int in = session->process.in, out = session->process.out;
+  int err = session->process.err;
 
-  if (minder->command->tty)
+  if (session->tty)
     minder->tty = fcntl (in, F_DUPFD_CLOEXEC, 3);
   coffer_fd_close (&in);
-  if (out != minder->command->in)
+  if (out != session->process.in)
     coffer_fd_close (&out);
   coffer_fd_close (&err);
 }

@@ -12,7 +12,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <coffer/buffer.h>
 #include <coffer/fd.h>
+#include <coffer/packet.h>
 
 #include "state.h"
 
@@ -29,49 +31,17 @@ received_fini (struct received *received)
     coffer_fd_close (&received->fds[i]);
 }
 
-static void
-take_fds (struct received *received, struct msghdr *message)
-{
-  struct cmsghdr *c;
-  size_t n;
-  int fd;
-
-  for (c = CMSG_FIRSTHDR (message); c; c = CMSG_NXTHDR (message, c)) {
-    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-      continue;
-    n = (c->cmsg_len - CMSG_LEN (0)) / sizeof (int);
-    for (size_t i = 0; i < n; i++) {
-      memcpy (&fd, CMSG_DATA (c) + i * sizeof fd, sizeof fd);
-      if (received->n_fds < KEEPER_FDS_MAX)
-        received->fds[received->n_fds++] = fd;
-      else
-        coffer_fd_close (&fd);
-    }
-  }
-}
-
 /* 0, -1: the client is gone or talks nonsense. */
 static int
 receive (int fd, struct received *received)
 {
-  char control[CMSG_SPACE (KEEPER_FDS_MAX * sizeof (int))];
-  struct iovec io = {&received->request, sizeof received->request};
-  struct msghdr message = {
-    .msg_iov = &io, .msg_iovlen = 1,
-    .msg_control = control, .msg_controllen = sizeof control,
-  };
   ssize_t n;
 
   memset (received, 0, sizeof *received);
-  memset (received->fds, -1, sizeof received->fds);
-  n = recvmsg (fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (n < 0)
-    return -1;
-  take_fds (received, &message);
-  if (n < 16 || message.msg_flags & MSG_CTRUNC ||
-      received->request.size < 16)
-    return -1;
-  return 0;
+  received->n_fds = KEEPER_FDS_MAX;
+  n = coffer_packet_receive (fd, &received->request, sizeof received->request,
+                             received->fds, &received->n_fds);
+  return n < 16 || received->request.size < 16 ? -1 : 0;
 }
 
 static void
@@ -163,28 +133,10 @@ extend (struct keeper *keeper, const struct keeper_request *request)
 
 /* -- starting a command ---- */
 
-/* `n` strings of a block, from *at on, as a vector that the caller frees. */
-static const char **
-block_vector (const char *block, size_t size, size_t *at, uint32_t n)
-{
-  const char **v = calloc ((size_t) n + 1, sizeof *v), *end;
-
-  for (uint32_t i = 0; v && i < n; i++) {
-    end = *at < size ? memchr (block + *at, '\0', size - *at) : NULL;
-    if (!end) {
-      free (v);
-      errno = EPROTO;
-      return NULL;
-    }
-    v[i] = block + *at;
-    *at = (size_t) (end - block) + 1;
-  }
-  return v;
-}
-
 struct block {
   char *bytes;
-  const char **argv, **env, **merged, **cwd;
+  const char **argv, **env, *cwd;
+  struct coffer_strings merged;
 };
 
 static void
@@ -193,8 +145,14 @@ block_fini (struct block *block)
   free (block->bytes);
   free (block->argv);
   free (block->env);
-  free (block->merged);
-  free (block->cwd);
+  coffer_strings_free (&block->merged);
+}
+
+static void
+merge (struct coffer_strings *env, const char *const *entries)
+{
+  for (; entries && *entries; entries++)
+    coffer_strings_set (env, *entries);
 }
 
 static int
@@ -202,39 +160,44 @@ block_read (struct keeper *keeper, const struct received *received,
             struct block *block)
 {
   const struct keeper_request *request = &received->request;
-  size_t size = 0, at = 0;
+  const char *at, *end;
+  size_t size = 0;
 
-  if (received->fds[0] < 0 || request->argc == 0 ||
-      request->argc > KEEPER_BLOCK_MAX || request->envc > KEEPER_BLOCK_MAX)
+  if (received->fds[0] < 0 || request->argc == 0)
     return EPROTO;
   if (lseek (received->fds[0], 0, SEEK_SET) < 0 ||
       coffer_read_whole (received->fds[0], KEEPER_BLOCK_MAX, &block->bytes,
                          &size) < 0)
     return errno;
-  block->argv = block_vector (block->bytes, size, &at, request->argc);
+  at = block->bytes;
+  end = block->bytes + size;
+  block->argv = coffer_strings_split (&at, end, request->argc);
   if (block->argv)
-    block->env = block_vector (block->bytes, size, &at, request->envc);
-  if (block->env)
-    block->cwd = block_vector (block->bytes, size, &at, 1);
-  if (!block->cwd)
+    block->env = coffer_strings_split (&at, end, request->envc);
+  if (!block->env)
     return errno;
-  block->merged = environment_merge (keeper->base, keeper->env, block->env);
-  return block->merged ? 0 : ENOMEM;
+  block->cwd = coffer_strings_next (&at, end);
+  if (!block->cwd)
+    return EPROTO;
+  merge (&block->merged, keeper->base);
+  merge (&block->merged, keeper->env);
+  merge (&block->merged, block->env);
+  return block->merged.failed ? ENOMEM : 0;
 }
 
 /* The descriptors that the flags name, in their order. */
 static int
-take_streams (const struct received *received, struct command *command)
+take_streams (const struct received *received, struct coffer_process *process)
 {
   uint32_t flags = received->request.flags;
   size_t next = 1;
 
   if (flags & KEEPER_EXEC_IN)
-    command->in = received->fds[next++];
+    process->in = received->fds[next++];
   if (flags & KEEPER_EXEC_OUT)
-    command->out = received->fds[next++];
+    process->out = received->fds[next++];
   if (flags & KEEPER_EXEC_ERR)
-    command->err = received->fds[next++];
+    process->err = received->fds[next++];
   return next == received->n_fds ? 0 : EPROTO;
 }
 
@@ -244,22 +207,26 @@ start (struct keeper *keeper, const struct received *received,
 {
   const struct keeper_request *request = &received->request;
   struct command command = {
-    .in = -1, .out = -1, .err = -1, .folder = keeper->workspace,
-    .tty = (request->flags & KEEPER_EXEC_TTY) != 0,
-    .single = keeper->single, .rows = request->rows,
-    .columns = request->columns, .timeout_ms = request->timeout_ms,
+    .session = {
+      .process = {.in = -1, .out = -1, .err = -1},
+      .folder = keeper->workspace,
+      .tty = (request->flags & KEEPER_EXEC_TTY) != 0,
+      .rows = request->rows, .columns = request->columns,
+    },
+    .single = keeper->single, .timeout_ms = request->timeout_ms,
   };
+  struct coffer_process *process = &command.session.process;
   struct block block = {0};
   int r = block_read (keeper, received, &block);
 
   if (r == 0)
-    r = take_streams (received, &command);
+    r = take_streams (received, process);
   if (r == 0 && keeper->single && keeper->next_exec > 0)
     r = EBUSY;                  /* it was made for one */
   if (r == 0) {
-    command.argv = block.argv;
-    command.env = block.merged;
-    command.cwd = *block.cwd[0] ? block.cwd[0] : keeper->workdir;
+    process->argv = block.argv;
+    process->env = coffer_strings_view (&block.merged);
+    process->cwd = *block.cwd ? block.cwd : keeper->workdir;
     r = keeper_start (keeper, &command, exec);
   }
   block_fini (&block);

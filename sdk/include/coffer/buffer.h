@@ -38,6 +38,9 @@ void coffer_buffer_vprintf (struct coffer_buffer *buffer, const char *fmt,
  * \xNN or \u{202e}; everything else stays. */
 void coffer_buffer_add_escaped (struct coffer_buffer *buffer,
                                 const void *bytes, size_t size);
+/* Adds each string of a vector (NULL: none) with its NUL.  How many. */
+uint32_t coffer_buffer_add_vector (struct coffer_buffer *buffer,
+                                   const char *const *strings);
 /* Empties it and keeps its memory; gives its memory back. */
 void coffer_buffer_clear (struct coffer_buffer *buffer);
 void coffer_buffer_free (struct coffer_buffer *buffer);
@@ -67,6 +70,13 @@ void coffer_strings_set (struct coffer_strings *strings, const char *entry);
 void coffer_strings_free (struct coffer_strings *strings);
 /* As a strv for the contract, until the next change: never NULL. */
 const char *const *coffer_strings_view (const struct coffer_strings *strings);
+
+/* What coffer_buffer_add_vector has added, from bytes of anybody: the string at
+ * *at, which moves behind its NUL.  NULL: there is no whole one before `end`. */
+const char *coffer_strings_next (const char **at, const char *end);
+/* The next `n` as a vector, which the caller frees; the strings stay where they
+ * are.  NULL with errno EPROTO: there are not so many.  *at moves on success. */
+const char **coffer_strings_split (const char **at, const char *end, size_t n);
 
 #define coffer_autostrings __attribute__ ((cleanup (coffer_strings_free)))
 

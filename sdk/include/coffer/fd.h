@@ -37,6 +37,9 @@ void coffer_fd_close (int *fd);
 /* Hands the descriptor to the caller: returns *fd and sets it to -1. */
 int coffer_fd_steal (int *fd);
 
+/* Closes every descriptor from 3 on but these, which it sorts; -1 is none. */
+void coffer_close_others (int *keep, size_t n);
+
 /* All of `size` bytes, over EINTR and short transfers.  Read returns fewer at
  * the end of file. */
 ssize_t coffer_read_all (int fd, void *buffer, size_t size);
@@ -74,6 +77,10 @@ ssize_t coffer_send_message (int fd, const struct msghdr *message, int flags);
  * CLOCK_MONOTONIC reaches deadline_ns.  1: ready; 0 with errno ECANCELED or
  * ETIMEDOUT; -1: error.  cancel_fd -1: none. */
 int coffer_wait_fd (int fd, short events, int64_t deadline_ns, int cancel_fd);
+
+/* For poll: the milliseconds until then, at most an hour, so that it is asked
+ * again; -1 for INT64_MAX, which is never. */
+int coffer_poll_ms (int64_t deadline_ns);
 
 /* Copies from one descriptor to another until the end of file, counting.
  * `limit` 0: no limit; reaching it is not an error.  Uses splice where both

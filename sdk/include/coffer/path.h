@@ -22,6 +22,11 @@
 extern "C" {
 #endif
 
+/* What a path that a caller gives means below `folder`, which is absolute and
+ * ends in no slash: a relative one is as it is, from an absolute one the folder
+ * is cut off.  NULL: it is elsewhere, or NULL. */
+const char *coffer_path_below (const char *folder, const char *path);
+
 /* Opens `path` beneath `root`.  Always adds O_CLOEXEC, O_NOFOLLOW, O_NONBLOCK
  * (cleared again for a regular file) and refuses magic links. */
 int coffer_open_beneath (int root, const char *path, int flags, mode_t mode);

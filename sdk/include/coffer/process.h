@@ -14,6 +14,7 @@
 #ifndef COFFER_PROCESS_H
 #define COFFER_PROCESS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -44,11 +45,50 @@ struct coffer_process_end {
 /* Collects what has ended; waits when it has not. */
 int coffer_process_reap (int pidfd, struct coffer_process_end *end);
 
+/* User and system time of what was reaped. */
+struct rusage;
+uint64_t coffer_usage_us (const struct rusage *usage);
+
 /* Sends a signal to every process of this user, but the caller, with an entry
  * of its environment that begins with `mark`, such as "MY_RUN=box-7/", and
  * returns how many got it.  0 only counts.  What starts meanwhile may be
  * missed: repeat until there is none.  Reads /proc. */
 int coffer_process_signal_marked (const char *mark, int signal);
+
+/* For a module that is no worker's, and for its helper programs: */
+
+/* Starts the program that is open as `program` with nothing of ours: fds[i]
+ * becomes descriptor 3 + i, or is closed when it is -1, and the program itself
+ * the one after them; 0 to 2 are /dev/null, there is no environment, and signals
+ * are at their defaults.  Returns at its end: one that is to stay forks and
+ * leaves.  -1 with EAGAIN: it did not end with 0. */
+int coffer_process_start_helper (const char *name, int program, const int *fds,
+                                 size_t n_fds);
+
+/* A command that leads a session of its own, with no descriptor but three and
+ * the soft limits of address space, data, processes, time and file size lifted.
+ * For a helper of one thread, which reaps it as a child
+ * (coffer/descendants.h). */
+struct coffer_session {
+  struct coffer_process process;
+  int folder;                   /* where it begins when cwd is NULL; -1: here */
+  int tty;                      /* 1: `in` is its terminal, and all three */
+  uint32_t rows, columns;       /* of that; 0: as they are */
+};
+
+enum coffer_stage {
+  COFFER_STAGE_PROCESS = 1,
+  COFFER_STAGE_FOLDER = 2,
+  COFFER_STAGE_PROGRAM = 3
+};
+
+/* Why a program never ran, which *report reads; it reads the end of file when
+ * the program runs. */
+struct coffer_start_failure {
+  int32_t sys_errno;
+  uint32_t stage;               /* enum coffer_stage */
+};
+pid_t coffer_session_start (const struct coffer_session *session, int *report);
 
 #ifdef __cplusplus
 }

@@ -16,8 +16,7 @@ check_PROGRAMS += %D%/demo.so
 
 # What the SDK's template is made into, as its own Makefile does it.
 check_PROGRAMS += %D%/example.so
-%C%_example_so_SOURCES = sdk/template/example.c sdk/template/inside.c \
-  sdk/template/sandbox.c
+%C%_example_so_SOURCES = sdk/template/example.c sdk/template/inside.c
 %C%_example_so_CPPFLAGS = $(MODULE_CPP_FLAGS)
 %C%_example_so_CFLAGS = $(MODULE_CC_FLAGS) -pthread
 %C%_example_so_LDFLAGS = $(MODULE_LINK_FLAGS)

@@ -17,6 +17,7 @@
 #include <coffer/fd.h>
 #include <coffer/files.h>
 #include <coffer/path.h>
+#include <coffer/spec.h>
 
 #include "mutant.h"
 
@@ -453,7 +454,8 @@ broken_snapshot_delete (struct coffer_call *call, void *self,
     wrapped.exec = snapshot;
     return reference_snapshot_list (&wrapped.call, self, NULL);
   }
-  if (tree < 0 && fault ("snapshot-delete-unknown") && id_is_valid (snapshot))
+  if (tree < 0 && fault ("snapshot-delete-unknown")
+      && coffer_id_is_valid (snapshot))
     return COFFER_OK;
   return reference_snapshot_delete (call, self, snapshot, opts);
 }

@@ -6,24 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
-#include <sys/socket.h>
 
 #include <coffer/fd.h>
 #include <coffer/files.h>
+#include <coffer/packet.h>
 #include <coffer/path.h>
+#include <coffer/spec.h>
 
 #include "reference.h"
-
-int
-id_is_valid (const char *id)
-{
-  static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-  size_t size = strlen (id);
-
-  return size > 0 && size <= 64 && id[0] != '.' && strspn (id, allowed) == size;
-}
 
 /* A keeper that has gone leaves a socket to which nobody can connect. */
 int
@@ -31,7 +21,7 @@ sandbox_open (const struct reference *self, const char *sandbox)
 {
   coffer_autoclose int folder = -1, connection = -1;
 
-  if (!id_is_valid (sandbox)) {
+  if (!coffer_id_is_valid (sandbox)) {
     errno = ENOENT;             /* no sandbox has such a name */
     return -1;
   }
@@ -51,22 +41,8 @@ int
 request_send (int connection, struct request *request, const int *fds,
               size_t n_fds)
 {
-  char control[CMSG_SPACE (REQUEST_FDS_MAX * sizeof (int))] = {0};
-  struct iovec io = {request, sizeof *request};
-  struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1};
-  struct cmsghdr *c;
-
   request->size = sizeof *request;
-  if (n_fds > 0) {
-    message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE (n_fds * sizeof (int));
-    c = CMSG_FIRSTHDR (&message);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN (n_fds * sizeof (int));
-    memcpy (CMSG_DATA (c), fds, n_fds * sizeof (int));
-  }
-  return coffer_send_message (connection, &message, MSG_NOSIGNAL) < 0 ? -1 : 0;
+  return coffer_packet_send (connection, request, sizeof *request, fds, n_fds);
 }
 
 int
@@ -77,9 +53,7 @@ reply_receive (struct coffer_call *call, int connection, struct reply *reply)
   if (coffer_wait_fd (connection, POLLIN, call->deadline_ns, call->cancel_fd)
       != 1)
     return -1;
-  do
-    n = recv (connection, reply, sizeof *reply, 0);
-  while (n < 0 && errno == EINTR);
+  n = coffer_packet_receive (connection, reply, sizeof *reply, NULL, NULL);
   if (n != sizeof *reply) {
     if (n >= 0)
       errno = n == 0 ? ECONNRESET : EPROTO;

@@ -110,29 +110,19 @@ check_start (struct coffer_call *call, const char *const *argv,
   return COFFER_OK;
 }
 
-static uint32_t
-add_vector (struct coffer_buffer *block, const char *const *v)
-{
-  uint32_t n = 0;
-
-  for (; v && v[n]; n++)
-    coffer_buffer_add (block, v[n], strlen (v[n]) + 1);
-  return n;
-}
-
 static int
 make_block (struct request *request, const char *const *argv,
             const char *const *env, const char *cwd)
 {
   coffer_autobuffer struct coffer_buffer block = {0};
 
-  request->argc = add_vector (&block, argv);
-  if (request->flags & START_TTY) {     /* the least; env goes over it */
-    coffer_buffer_add (&block, "TERM=xterm", sizeof "TERM=xterm");
-    request->envc = 1;
-  }
-  request->envc += add_vector (&block, env);
-  coffer_buffer_add (&block, cwd ? cwd : "", strlen (cwd ? cwd : "") + 1);
+  request->argc = coffer_buffer_add_vector (&block, argv);
+  if (request->flags & START_TTY)       /* the least; env goes over it */
+    request->envc = coffer_buffer_add_vector (
+      &block, (const char *const[]) {"TERM=xterm", NULL});
+  request->envc += coffer_buffer_add_vector (&block, env);
+  coffer_buffer_add_vector (&block,
+                            (const char *const[]) {cwd ? cwd : "", NULL});
   if (block.failed || block.size > BLOCK_MAX) {
     errno = block.failed ? ENOMEM : E2BIG;
     return -1;

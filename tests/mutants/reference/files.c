@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <coffer/fd.h>
 #include <coffer/files.h>
@@ -16,29 +15,12 @@
 
 #include "files.h"
 
-/* Cuts the workspace's own path off an absolute one. */
-static int
-cut (const char *workspace, const char **path)
-{
-  size_t size = strlen (workspace);
-
-  if ((*path)[0] != '/')
-    return 0;
-  if (strncmp (*path, workspace, size) != 0
-      || ((*path)[size] != '/' && (*path)[size] != '\0'))
-    return -1;
-  *path += size;
-  if (**path == '\0')
-    *path = "/";
-  return 0;
-}
-
 int32_t
 place_find (struct coffer_call *call, const struct reference *self,
             const char *sandbox, struct place *place)
 {
+  const int two = place->other != NULL;
   char *workspace;
-  int r;
 
   place->folder = sandbox_open (self, sandbox);
   if (place->folder >= 0)
@@ -49,10 +31,10 @@ place_find (struct coffer_call *call, const struct reference *self,
   workspace = coffer_fd_path (place->root);
   if (!workspace)
     return fail_sandbox (call, errno);
-  r = cut (workspace, &place->path) < 0
-      || (place->other && cut (workspace, &place->other) < 0);
+  place->path = coffer_path_below (workspace, place->path);
+  place->other = coffer_path_below (workspace, place->other);
   free (workspace);
-  if (r)
+  if (!place->path || (two && !place->other))
     return coffer_fail (call, COFFER_DENIED, "the path is not below the "
                         "workspace: give one that begins with no slash");
   return COFFER_OK;

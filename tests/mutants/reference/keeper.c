@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,6 +28,7 @@
 
 #include <coffer/buffer.h>
 #include <coffer/fd.h>
+#include <coffer/packet.h>
 #include <coffer/path.h>
 
 #include "keeper.h"
@@ -62,17 +64,6 @@ static struct keeper {
 
 /* ---- beginning ----------------------------------------------------------- */
 
-static const char *
-next_string (const char **at, const char *end)
-{
-  const char *s = *at;
-  const char *nul = s < end ? memchr (s, '\0', (size_t) (end - s)) : NULL;
-
-  if (nul)
-    *at = nul + 1;
-  return nul ? s : NULL;
-}
-
 static int
 set_end (uint64_t ttl_ms)
 {
@@ -98,13 +89,13 @@ read_plan (void)
   memcpy (&plan, bytes, sizeof plan);
   at = bytes + sizeof plan;
   end = bytes + size;
-  keeper.name = next_string (&at, end);
-  keeper.workdir = next_string (&at, end);
+  keeper.name = coffer_strings_next (&at, end);
+  keeper.workdir = coffer_strings_next (&at, end);
   if (!keeper.workdir)
     return -1;
   if (!*keeper.workdir)
     keeper.workdir = NULL;
-  for (uint32_t i = 0; i < plan.n_env && (s = next_string (&at, end)); i++)
+  for (uint32_t i = 0; i < plan.n_env && (s = coffer_strings_next (&at, end)); i++)
     coffer_strings_add (&keeper.env, s);
   keeper.single = (plan.flags & PLAN_SINGLE) != 0;
   keeper.lifeline = plan.flags & PLAN_LIFELINE ? KEEPER_FD_LIFELINE : -1;
@@ -178,27 +169,10 @@ make_descriptors (void)
 
 /* ---- starting a command -------------------------------------------------- */
 
-/* `n` strings of a block, from *at on, as a vector that the caller frees. */
-static const char **
-block_vector (const char *block, size_t size, size_t *at, uint32_t n)
-{
-  const char **v = n < BLOCK_MAX ? calloc ((size_t) n + 1, sizeof *v) : NULL;
-  const char *next = block + *at;
-
-  for (uint32_t i = 0; v && i < n; i++) {
-    v[i] = next_string (&next, block + size);
-    if (!v[i]) {
-      free (v);
-      return NULL;
-    }
-  }
-  *at = (size_t) (next - block);
-  return v;
-}
-
 struct block {
   char *bytes;
-  const char **argv, **env, **merged, **cwd;
+  const char **argv, **env, *cwd;
+  struct coffer_strings merged;
 };
 
 static void
@@ -207,46 +181,55 @@ block_fini (struct block *block)
   free (block->bytes);
   free (block->argv);
   free (block->env);
-  free (block->merged);
-  free (block->cwd);
+  coffer_strings_free (&block->merged);
+}
+
+static void
+merge (struct coffer_strings *env, const char *const *entries)
+{
+  for (; entries && *entries; entries++)
+    coffer_strings_set (env, *entries);
 }
 
 static int
 block_read (const struct packet *packet, struct block *block)
 {
-  size_t size = 0, at = 0;
+  const char *at, *end;
+  size_t size = 0;
 
   if (packet->request.argc == 0 || packet->fds[0] < 0
       || lseek (packet->fds[0], 0, SEEK_SET) < 0
       || coffer_read_whole (packet->fds[0], BLOCK_MAX, &block->bytes, &size)
          < 0)
     return EPROTO;
-  block->argv = block_vector (block->bytes, size, &at, packet->request.argc);
+  at = block->bytes;
+  end = block->bytes + size;
+  block->argv = coffer_strings_split (&at, end, packet->request.argc);
   if (block->argv)
-    block->env = block_vector (block->bytes, size, &at, packet->request.envc);
+    block->env = coffer_strings_split (&at, end, packet->request.envc);
   if (block->env)
-    block->cwd = block_vector (block->bytes, size, &at, 1);
+    block->cwd = coffer_strings_next (&at, end);
   if (!block->cwd)
     return EPROTO;
-  block->merged = environment_merge (coffer_strings_view (&keeper.base),
-                                     coffer_strings_view (&keeper.env),
-                                     block->env);
-  return block->merged ? 0 : ENOMEM;
+  merge (&block->merged, coffer_strings_view (&keeper.base));
+  merge (&block->merged, coffer_strings_view (&keeper.env));
+  merge (&block->merged, block->env);
+  return block->merged.failed ? ENOMEM : 0;
 }
 
 /* The descriptors that the flags name, in their order. */
 static int
-take_streams (const struct packet *packet, struct command *command)
+take_streams (const struct packet *packet, struct coffer_process *process)
 {
   const uint32_t flags = packet->request.flags;
   size_t next = 1;
 
   if (flags & START_IN)
-    command->in = packet->fds[next++];
+    process->in = packet->fds[next++];
   if (flags & START_OUT)
-    command->out = packet->fds[next++];
+    process->out = packet->fds[next++];
   if (flags & START_ERR)
-    command->err = packet->fds[next++];
+    process->err = packet->fds[next++];
   return next == packet->n_fds ? 0 : EPROTO;
 }
 
@@ -292,39 +275,17 @@ make_exec_folder (uint32_t number, const struct begun *begun,
 }
 
 static int
-compare_fds (const void *a, const void *b)
-{
-  return *(const int *) a - *(const int *) b;
-}
-
-/* Closes every descriptor from 3 on but these. */
-static void
-close_others (int *keep, size_t n)
-{
-  unsigned from = 3;
-
-  qsort (keep, n, sizeof *keep, compare_fds);
-  for (size_t i = 0; i < n; i++) {
-    if (keep[i] < (int) from)
-      continue;
-    if ((unsigned) keep[i] > from)
-      close_range (from, (unsigned) keep[i] - 1, 0);
-    from = (unsigned) keep[i] + 1;
-  }
-  close_range (from, ~0U, 0);
-}
-
-static int
 fork_minder (uint32_t number, const struct assignment *task)
 {
-  const struct command *command = &task->command;
+  const struct coffer_session *session = &task->session;
   pid_t pid = fork ();
 
   if (pid == 0) {
-    int keep[] = {task->folder, task->listener, task->keeper, command->folder,
-                  command->in, command->out, command->err};
+    int keep[] = {task->folder, task->listener, task->keeper, session->folder,
+                  session->process.in, session->process.out,
+                  session->process.err};
 
-    close_others (keep, sizeof keep / sizeof keep[0]);
+    coffer_close_others (keep, sizeof keep / sizeof keep[0]);
     minder_main (task);
   }
   if (pid < 0)
@@ -335,7 +296,7 @@ fork_minder (uint32_t number, const struct assignment *task)
 
 static int
 start_with (const struct request *request, const struct block *block,
-            struct command *command, struct reply *reply)
+            struct coffer_session *session, struct reply *reply)
 {
   coffer_autoclose int workspace = coffer_open_beneath (
     keeper.folder, WORKSPACE, O_RDONLY | O_DIRECTORY, 0);
@@ -350,11 +311,11 @@ start_with (const struct request *request, const struct block *block,
   const uint32_t number = keeper.commands + 1;
   int r = 0;
 
-  command->argv = block->argv;
-  command->env = block->merged;
-  command->cwd = *block->cwd[0] ? block->cwd[0] : keeper.workdir;
-  command->folder = workspace;
-  task.command = *command;
+  session->process.argv = block->argv;
+  session->process.env = coffer_strings_view (&block->merged);
+  session->process.cwd = *block->cwd ? block->cwd : keeper.workdir;
+  session->folder = workspace;
+  task.session = *session;
   if (workspace < 0 || make_exec_folder (number, &begun, &task) < 0)
     r = errno;
   keeper.commands++;
@@ -371,8 +332,8 @@ static int
 start (const struct packet *packet, struct reply *reply)
 {
   const struct request *request = &packet->request;
-  struct command command = {
-    .in = -1, .out = -1, .err = -1, .folder = -1,
+  struct coffer_session session = {
+    .process = {.in = -1, .out = -1, .err = -1}, .folder = -1,
     .tty = (request->flags & START_TTY) != 0, .rows = request->rows,
     .columns = request->columns,
   };
@@ -387,9 +348,9 @@ start (const struct packet *packet, struct reply *reply)
     return EAGAIN;
   r = block_read (packet, &block);
   if (r == 0)
-    r = take_streams (packet, &command);
+    r = take_streams (packet, &session.process);
   if (r == 0)
-    r = start_with (request, &block, &command, reply);
+    r = start_with (request, &block, &session, reply);
   block_fini (&block);
   return r;
 }
@@ -467,9 +428,7 @@ fill_metrics (struct reply *reply)
   struct rusage usage;
 
   getrusage (RUSAGE_CHILDREN, &usage);
-  reply->cpu_us = (uint64_t) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
-                  * 1000000
-                  + (uint64_t) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+  reply->cpu_us = coffer_usage_us (&usage);
   tree_walk (add_usage, reply);
 }
 
@@ -530,7 +489,7 @@ serve (int *client)
 static void
 accept_client (void)
 {
-  int fd = client_accept (keeper.listener);
+  int fd = coffer_socket_accept (keeper.listener);
 
   if (fd >= 0 && keeper.n_clients + keeper.n_killers < CLIENTS_MAX)
     keeper.clients[keeper.n_clients++] = fd;
@@ -573,7 +532,7 @@ check_signals (void)
   while (read (keeper.signals, &info, sizeof info) == sizeof info)
     if (info.ssi_signo != SIGCHLD)
       keeper.ending = 1;
-  tree_reap (keeper_reaped, NULL);
+  coffer_descendants_reap (keeper_reaped, NULL);
 }
 
 static void

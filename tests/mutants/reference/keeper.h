@@ -14,37 +14,34 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/types.h>
+
+#include <coffer/descendants.h>
+#include <coffer/process.h>
 
 #include "protocol.h"
 
-/* ---- packets.c: what comes from a client --------------------------------- */
-
+/* What comes from a client. */
 struct packet {
   struct request request;
   int fds[REQUEST_FDS_MAX];     /* -1: none */
   size_t n_fds;
 };
 
+/* ---- packets.c ----------------------------------------------------------- */
+
 /* 0, or -1: the client has gone, or talks nonsense. */
 int packet_receive (int client, struct packet *packet);
 void packet_fini (struct packet *packet);
 void reply_send (int client, const struct reply *reply);
 void reply_error (int client, int sys_errno);
-/* One of the same user, or -1. */
-int client_accept (int listener);
 
 /* ---- tree.c: everything below this process ------------------------------- */
 
-typedef void tree_reaped (void *data, pid_t pid, int status,
-                          const struct rusage *usage);
 typedef int tree_visit (void *data, pid_t pid);
 
-/* Reaps what has ended.  1: children are left. */
-int tree_reap (tree_reaped *reaped, void *data);
 /* Kills and reaps until no child is left, or for ten seconds. */
-void tree_kill (tree_reaped *reaped, void *data);
+void tree_kill (coffer_reaped *reaped, void *data);
 /* Stops every descendant, parents first, so that nobody can reap or make
  * another meanwhile; lets them go on. */
 void tree_stop (void);
@@ -62,37 +59,10 @@ int tree_facts_read (pid_t pid, struct tree_facts *facts);
 /* 4 or 6 when a descendant listens on this port for loopback; else 0. */
 uint32_t tree_listens (uint32_t port);
 
-/* ---- start.c: from fork to the program ----------------------------------- */
-
-/* What a command is started with. */
-struct command {
-  const char *const *argv, *const *env;
-  const char *cwd;              /* absolute; NULL: the folder below */
-  int folder;                   /* the workspace */
-  int in, out, err;             /* -1: /dev/null */
-  int tty;
-  uint32_t rows, columns;
-};
-
-struct start_failure {
-  int32_t sys_errno;
-  uint32_t stage;
-};
-
-/* Forks it.  *report reads a start_failure, or the end of file when the program
- * runs.  -1 with errno when there was no fork. */
-pid_t command_start (const struct command *command, int *report);
-
-/* A base, then the sandbox's, then the command's own; a later value takes an
- * earlier one's place.  NULL: out of memory.  The strings are borrowed. */
-const char **environment_merge (const char *const *base,
-                                const char *const *sandbox,
-                                const char *const *own);
-
 /* ---- minder.c: one command ----------------------------------------------- */
 
 struct assignment {
-  struct command command;
+  struct coffer_session session;
   int folder;                   /* the command's own, EXECS/N */
   int listener;                 /* bound in it */
   int keeper;                   /* reads the end of file when that has gone */

@@ -16,11 +16,13 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <coffer/fd.h>
+#include <coffer/packet.h>
 #include <coffer/path.h>
 
 #include "keeper.h"
@@ -46,20 +48,13 @@ struct minder {
 
 /* ---- the end ------------------------------------------------------------- */
 
-static uint64_t
-usage_us (const struct rusage *usage)
-{
-  return (uint64_t) (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000
-         + (uint64_t) (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
-}
-
 static void
 minder_reaped (void *data, pid_t pid, int status, const struct rusage *usage)
 {
   struct minder *minder = data;
   struct ended *ended = &minder->ended;
 
-  ended->cpu_us += usage_us (usage);
+  ended->cpu_us += coffer_usage_us (usage);
   if (pid != minder->pid) {
     ended->killed += minder->killing && WIFSIGNALED (status)
                      && WTERMSIG (status) == SIGKILL;
@@ -198,7 +193,7 @@ serve (struct minder *minder, struct client *client)
 static void
 accept_client (struct minder *minder)
 {
-  int fd = client_accept (minder->task->listener);
+  int fd = coffer_socket_accept (minder->task->listener);
 
   for (size_t i = 0; fd >= 0 && i < CLIENTS_MAX; i++)
     if (minder->clients[i].fd < 0) {
@@ -219,23 +214,12 @@ minder_reap (struct minder *minder)
 
   while (read (minder->signals, &info, sizeof info) > 0)
     ;
-  left = tree_reap (minder_reaped, minder);
+  left = coffer_descendants_reap (minder_reaped, minder);
   if (left && !before && minder->has_ended && minder->task->single) {
     minder_kill (minder);
-    left = tree_reap (minder_reaped, minder);
+    left = coffer_descendants_reap (minder_reaped, minder);
   }
   return left;
-}
-
-static int
-minder_wait_ms (const struct minder *minder)
-{
-  int64_t left;
-
-  if (minder->timeout_ns == INT64_MAX)
-    return -1;
-  left = (minder->timeout_ns - coffer_now_ns ()) / 1000000 + 1;
-  return left < 0 ? 0 : left > 3600000 ? 3600000 : (int) left;
 }
 
 static void
@@ -277,7 +261,7 @@ minder_turn (struct minder *minder)
   for (size_t i = 0; i < CLIENTS_MAX; i++)
     fds[5 + i] = (struct pollfd) {.fd = minder->clients[i].fd,
                                   .events = POLLIN};
-  if (poll (fds, 5 + CLIENTS_MAX, minder_wait_ms (minder)) < 0)
+  if (poll (fds, 5 + CLIENTS_MAX, coffer_poll_ms (minder->timeout_ns)) < 0)
     return errno == EINTR;
   if (fds[3].revents || fds[4].revents)
     take_output (minder);
@@ -317,25 +301,25 @@ minder_failed (struct minder *minder, int sys_errno, uint32_t stage)
 /* The streams belong to the command alone: whoever reads them must see the end
  * when it ends.  The terminal is kept to resize it. */
 static void
-drop_streams (struct minder *minder, struct command *command)
+drop_streams (struct minder *minder, struct coffer_session *session)
 {
-  if (command->tty)
-    minder->tty = fcntl (command->in, F_DUPFD_CLOEXEC, 3);
-  coffer_fd_close (&command->in);
-  coffer_fd_close (&command->out);
-  coffer_fd_close (&command->err);
+  if (session->tty)
+    minder->tty = fcntl (session->process.in, F_DUPFD_CLOEXEC, 3);
+  coffer_fd_close (&session->process.in);
+  coffer_fd_close (&session->process.out);
+  coffer_fd_close (&session->process.err);
 }
 
 static void
-minder_start (struct minder *minder, struct command *command)
+minder_start (struct minder *minder, struct coffer_session *session)
 {
-  struct start_failure failure;
+  struct coffer_start_failure failure;
   int report = -1;
 
-  minder->pid = command_start (command, &report);
-  drop_streams (minder, command);
+  minder->pid = coffer_session_start (session, &report);
+  drop_streams (minder, session);
   if (minder->pid < 0) {
-    minder_failed (minder, errno, STAGE_NONE);
+    minder_failed (minder, errno, 0);
     minder->ended.code = -1;
     minder->pid = 0;
     minder->has_ended = 1;
@@ -351,15 +335,15 @@ minder_start (struct minder *minder, struct command *command)
 }
 
 static int
-open_spools (struct minder *minder, struct command *command)
+open_spools (struct minder *minder, struct coffer_process *process)
 {
   const struct assignment *task = minder->task;
 
   return !task->background ? 0 :
     spool_open (&minder->spools[0], task->folder, "out", task->cap_bytes,
-                &command->out) < 0
+                &process->out) < 0
     || spool_open (&minder->spools[1], task->folder, "err", task->cap_bytes,
-                   &command->err) < 0 ? -1 : 0;
+                   &process->err) < 0 ? -1 : 0;
 }
 
 void
@@ -370,7 +354,7 @@ minder_main (const struct assignment *task)
     .timeout_ns = INT64_MAX, .spools = {{.pipe = -1, .file = -1},
                                         {.pipe = -1, .file = -1}},
   };
-  struct command command = task->command;
+  struct coffer_session session = task->session;
   sigset_t set;
 
   prctl (PR_SET_NAME, "minder");
@@ -383,9 +367,9 @@ minder_main (const struct assignment *task)
     minder.clients[i].fd = -1;
   if (task->timeout_ms > 0 && task->timeout_ms < UINT64_C (1) << 40)
     minder.timeout_ns = minder.begin_ns + (int64_t) task->timeout_ms * 1000000;
-  if (minder.signals < 0 || open_spools (&minder, &command) < 0)
+  if (minder.signals < 0 || open_spools (&minder, &session.process) < 0)
     _exit (1);
-  minder_start (&minder, &command);
+  minder_start (&minder, &session);
   minder_loop (&minder);
   _exit (0);
 }

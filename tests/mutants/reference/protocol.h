@@ -120,8 +120,6 @@ struct begun {
   uint32_t reserved;
 };
 
-enum ended_stage { STAGE_NONE, STAGE_SETUP, STAGE_FOLDER, STAGE_PROGRAM };
-
 /* The file `exit`. */
 struct ended {
   int32_t code;                 /* -1 when a signal ended it */
@@ -129,7 +127,7 @@ struct ended {
   uint32_t timed_out;
   uint32_t killed;
   int32_t failure_errno;        /* why it never ran; 0: it did */
-  uint32_t failure_stage;
+  uint32_t failure_stage;       /* enum coffer_stage, or 0 */
   uint64_t duration_us, cpu_us;
   uint64_t dropped;             /* output beyond the cap */
 };

@@ -23,8 +23,6 @@ struct reference {
 
 /* ---- client.c ------------------------------------------------------------ */
 
-/* Ids from callers become names of folders. */
-int id_is_valid (const char *id);
 /* The folder of a living sandbox; -1 with errno, ENOENT when there is none. */
 int sandbox_open (const struct reference *self, const char *sandbox);
 int request_send (int connection, struct request *request, const int *fds,

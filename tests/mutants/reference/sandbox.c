@@ -20,6 +20,7 @@
 #include <coffer/fd.h>
 #include <coffer/files.h>
 #include <coffer/path.h>
+#include <coffer/spec.h>
 
 #include "reference.h"
 
@@ -27,44 +28,20 @@
 
 /* -- what cannot be given ---- */
 
-static int
-any (const char *const *strings)
-{
-  return strings && strings[0];
-}
+/* What is not here is refused.  A template is a snapshot, never a root. */
+static const char *const kept[] = {
+  "template_name", "env", "workdir", "ports", "ttl_ms", "root_writable",
+  "metadata", "lifeline", "single_exec", NULL,
+};
 
 static int32_t
-check_spec (struct coffer_call *call, const struct coffer_sandbox_spec *spec)
+check_spec (struct coffer_call *call, const char *sandbox,
+            const struct coffer_sandbox_spec *spec)
 {
-  const struct {
-    int given;
-    const char *message;
-  } refused[] = {
-    {spec->template_fd >= 0, "template: there is no root but the caller's"},
-    {spec->image != NULL, "image: there is no root but the caller's"},
-    {spec->profile != NULL, "profile: nothing is confined"},
-    {spec->user != NULL, "user: commands run as the caller"},
-    {spec->memory_bytes != 0, "memory: there are no limits"},
-    {spec->cpu_millis != 0, "cpus: there are no limits"},
-    {spec->pids != 0, "pids: there are no limits"},
-    {spec->disk_bytes != 0, "disk: there are no limits"},
-    {spec->inodes != 0, "inodes: there are no limits"},
-    {spec->address_bytes != 0, "address_bytes: there are no limits"},
-    {spec->file_bytes != 0, "file_bytes: there are no limits"},
-    {spec->open_files != 0, "open_files: there are no limits"},
-    {spec->filter != NULL, "filter: nothing is confined"},
-    {any (spec->require), "require: nothing is confined"},
-    {spec->network != NULL, "network: it is the caller's"},
-    {any (spec->allow), "allow: the network is the caller's"},
-    {spec->mounts && spec->mounts[0], "mounts: nothing is shown elsewhere"},
-  };
-
-  for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
-    if (refused[i].given)
-      return coffer_fail (call, COFFER_UNSUPPORTED, refused[i].message);
-  if (spec->workdir && spec->workdir[0] != '/')
-    return coffer_fail (call, COFFER_INVALID, "workdir must be absolute");
-  return COFFER_OK;
+  if (spec->template_fd >= 0)
+    return coffer_fail (call, COFFER_UNSUPPORTED, "template: there is no root "
+                        "but the caller's");
+  return coffer_spec_check (call, sandbox, spec, kept);
 }
 
 /* -- metadata: each with its NUL ---- */
@@ -245,10 +222,7 @@ reference_sandbox_create (struct coffer_call *call, void *data,
   int32_t code;
 
   (void) opts;
-  if (!id_is_valid (sandbox))
-    return coffer_fail (call, COFFER_INVALID, "a sandbox's id is 1 to 64 "
-                        "letters, digits, dashes, dots and underlines");
-  code = check_spec (call, spec);
+  code = check_spec (call, sandbox, spec);
   if (code != COFFER_OK)
     return code;
   lock = runtime_lock (call, self);
@@ -344,7 +318,7 @@ reference_sandbox_list (struct coffer_call *call, void *data,
     return code;
   }
   while (code == COFFER_OK && (entry = readdir (stream)))
-    if (id_is_valid (entry->d_name))
+    if (coffer_id_is_valid (entry->d_name))
       code = list_one (call, self, entry->d_name);
   closedir (stream);
   return code;
@@ -357,7 +331,7 @@ remove_left (struct coffer_call *call, const struct reference *self,
 {
   coffer_autoclose int lock = -1, folder = -1;
 
-  if (!id_is_valid (sandbox)
+  if (!coffer_id_is_valid (sandbox)
       || faccessat (self->runtime, sandbox, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
     errno = ENOENT;
     return -1;

@@ -18,6 +18,7 @@
 #include <coffer/fd.h>
 #include <coffer/files.h>
 #include <coffer/path.h>
+#include <coffer/spec.h>
 
 #include "files.h"
 
@@ -53,7 +54,7 @@ snapshot_open (const struct reference *self, const char *snapshot)
 {
   coffer_autobuffer struct coffer_buffer path = {0};
 
-  if (self->state < 0 || !id_is_valid (snapshot)) {
+  if (self->state < 0 || !coffer_id_is_valid (snapshot)) {
     errno = ENOENT;
     return -1;
   }
@@ -195,7 +196,7 @@ reference_snapshot_list (struct coffer_call *call, void *data,
     return code;
   }
   while (code == COFFER_OK && (entry = readdir (stream)))
-    if (id_is_valid (entry->d_name))
+    if (coffer_id_is_valid (entry->d_name))
       code = list_one (call, fd, entry->d_name);
   closedir (stream);
   return code;
@@ -219,7 +220,7 @@ reference_snapshot_delete (struct coffer_call *call, void *data,
   if (snapshots < 0)
     return coffer_fail_errno (call, errno, "the folder of snapshots");
   snprintf (hidden, sizeof hidden, ".%.64s", snapshot);
-  if (!id_is_valid (snapshot)
+  if (!coffer_id_is_valid (snapshot)
       || renameat (snapshots, snapshot, snapshots, hidden) < 0)
     return coffer_fail (call, COFFER_NOT_FOUND, "no such snapshot");
   if (coffer_remove_beneath (snapshots, hidden, 1, NULL) < 0)

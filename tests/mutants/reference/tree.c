@@ -109,45 +109,12 @@ tree_walk (tree_visit *visit, void *data)
   return walk (getpid (), DEPTH_MAX, 0, visit, data);
 }
 
-/* ---- reaping and killing ------------------------------------------------- */
-
-int
-tree_reap (tree_reaped *reaped, void *data)
-{
-  struct rusage usage;
-  int status;
-  pid_t pid;
-
-  for (;;) {
-    pid = wait4 (-1, &status, WNOHANG, &usage);
-    if (pid > 0)
-      reaped (data, pid, status, &usage);
-    else if (pid == 0)
-      return 1;
-    else if (errno != EINTR)
-      return 0;
-  }
-}
-
-static int
-kill_one (void *data, pid_t pid)
-{
-  (void) data;
-  kill (pid, SIGKILL);
-  return 0;
-}
+/* ---- killing ------------------------------------------------------------- */
 
 void
-tree_kill (tree_reaped *reaped, void *data)
+tree_kill (coffer_reaped *reaped, void *data)
 {
-  const int64_t until = coffer_now_ns () + KILL_NS;
-  unsigned rounds = 0;
-
-  do {
-    walk (getpid (), 0, 0, kill_one, NULL);
-    if (++rounds % 64 == 0)     /* what is in the kernel needs a moment */
-      poll (NULL, 0, 1);
-  } while (tree_reap (reaped, data) && coffer_now_ns () < until);
+  coffer_descendants_kill (NULL, 0, coffer_now_ns () + KILL_NS, reaped, data);
 }
 
 /* ---- stopping ------------------------------------------------------------ */

@@ -23,13 +23,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <coffer/descendants.h>
 #include <coffer/fd.h>
-
-#include "keeper.h"
 
 #ifndef PIDFD_SIGNAL_PROCESS_GROUP
 #define PIDFD_SIGNAL_PROCESS_GROUP (1U << 2)
@@ -223,20 +223,20 @@ kill_children (int list, char *text, const pid_t *spared, size_t n_spared)
 /* Rounds without a pause.  1: children are left. */
 static int
 kill_rounds (int list, char *text, const pid_t *spared, size_t n_spared,
-             tree_reaped *reaped, void *data)
+             coffer_reaped *reaped, void *data)
 {
   int left = 1;
 
   for (int i = 0; left && i < ROUNDS; i++) {
     if (kill_children (list, text, spared, n_spared) < 0)
       break;
-    left = tree_reap (reaped, data);
+    left = coffer_descendants_reap (reaped, data);
   }
   return left;
 }
 
 int
-tree_reap (tree_reaped *reaped, void *data)
+coffer_descendants_reap (coffer_reaped *reaped, void *data)
 {
   struct rusage usage;
   int status;
@@ -272,8 +272,9 @@ kill_pass (struct pass *pass, DIR *proc, const pid_t *spared, size_t n_spared)
 }
 
 unsigned
-tree_kill (const pid_t *spared, size_t n_spared, int64_t deadline_ns,
-           tree_reaped *reaped, void *data)
+coffer_descendants_kill (const pid_t *spared, size_t n_spared,
+                         int64_t deadline_ns, coffer_reaped *reaped,
+                         void *data)
 {
   coffer_autoclose int list = open ("/proc/thread-self/children",
                                     O_RDONLY | O_CLOEXEC);
@@ -295,7 +296,7 @@ tree_kill (const pid_t *spared, size_t n_spared, int64_t deadline_ns,
      * empty passes to believe it. */
     quiet = left ? 0 : quiet + 1;
     /* What the pass has killed may be gone by now, and it was all. */
-    if (!tree_reap (reaped, data)) {
+    if (!coffer_descendants_reap (reaped, data)) {
       left = 0;
       break;
     }
@@ -303,7 +304,7 @@ tree_kill (const pid_t *spared, size_t n_spared, int64_t deadline_ns,
       break;
     poll (NULL, 0, 1);          /* they need a moment to die */
   }
-  tree_reap (reaped, data);
+  coffer_descendants_reap (reaped, data);
   setpriority (PRIO_PROCESS, 0, priority);
   if (proc)
     closedir (proc);
