@@ -65,7 +65,8 @@ coffer_close_others (int *keep, size_t n)
 {
   unsigned from = 3;
 
-  qsort (keep, n, sizeof *keep, compare_fds);
+  if (n > 0)
+    qsort (keep, n, sizeof *keep, compare_fds);
   for (size_t i = 0; i < n; i++) {
     if (keep[i] < (int) from)
       continue;

@@ -85,8 +85,9 @@ session_body (const char *path)
 {
   static const char script[] =
     "read _ _ _ _ group session _ < /proc/self/stat;"
-    "[ $group = $$ ] && [ $session = $$ ] && [ \"$(pwd -P)\" = \"$0\" ]"
-    " && [ $(ls /proc/$$/fd | wc -l) -le 4 ]";
+    "[ $group = $$ ] || exit 2; [ $session = $$ ] || exit 3;"
+    "[ \"$(pwd -P)\" = \"$0\" ] || exit 4;"
+    "[ $(ls /proc/self/fd | wc -l) -eq 4 ] || exit 5";
   const struct rlimit low = {1 << 30, RLIM_INFINITY};
   coffer_autoclose int folder = open (path, O_RDONLY | O_CLOEXEC);
   struct coffer_session session = session_of (
