@@ -4,9 +4,12 @@
  *   pairs [-n RUNS] [-r RATIO] [-m MS] NAME ::: COMMAND… [::: OTHER…]
  *
  * Both are run RUNS times in turns, the first of each turn changing, so that
- * what else the machine does meets both alike.  Prints "NAME_ms" and, with
- * another, "NAME_other_ms" (medians), "NAME_ratio" (of the medians),
- * "NAME_turns" (the median of the ratio of each turn) and the quartiles.
+ * what else the machine does meets both alike.  What a command has left behind
+ * (a sandbox whose namespaces the kernel takes down when its maker is over) is
+ * waited for before the next begins, and is not in its time.  Prints "NAME_ms"
+ * and, with another, "NAME_other_ms" (medians), "NAME_ratio" (of the medians),
+ * "NAME_turns" (the median of the ratio of each turn), "NAME_gone" (the same
+ * until nothing of either was left) and the quartiles.
  * Exits 1 when the ratio of the turns (which a drift of the machine does not
  * touch) is above what -r allows, or a median above what -m does, 2 when a
  * command fails: then nothing was measured. */
@@ -19,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,10 +30,11 @@
 extern char **environ;
 
 #define WARM_UP 5
+#define GONE_S 20               /* until what was left behind is a failure */
 
 struct subject {
   char **argv;
-  double *ms;
+  double *ms, *gone;
 };
 
 static double
@@ -41,13 +46,23 @@ now_ms (void)
   return (double) t.tv_sec * 1e3 + (double) t.tv_nsec / 1e6;
 }
 
+/* What has lost its parent is a child of ours. */
+static void
+rest_await (void)
+{
+  alarm (GONE_S);
+  while (waitpid (-1, NULL, __WALL) > 0 || errno == EINTR)
+    ;
+  alarm (0);
+}
+
 /* With nothing on its standard descriptors but an empty input and, for what
  * goes wrong, our own standard error. */
 static double
-run_once (char **argv, int quiet)
+run_once (char **argv, int quiet, double *gone)
 {
   posix_spawn_file_actions_t actions;
-  double begin;
+  double begin, ms;
   int status;
   pid_t pid;
 
@@ -71,7 +86,10 @@ run_once (char **argv, int quiet)
              (unsigned) status);
     exit (2);
   }
-  return now_ms () - begin;
+  ms = now_ms () - begin;
+  rest_await ();
+  *gone = now_ms () - begin;
+  return ms;
 }
 
 static int
@@ -107,10 +125,12 @@ measure (struct subject *subjects, int n_subjects, int runs)
   for (int i = -WARM_UP; i < runs; i++)
     for (int j = 0; j < n_subjects; j++) {
       int k = (i & 1) && n_subjects > 1 ? 1 - j : j;
-      double ms = run_once (subjects[k].argv, i != -WARM_UP);
+      double gone, ms = run_once (subjects[k].argv, i != -WARM_UP, &gone);
 
-      if (i >= 0)
+      if (i >= 0) {
         subjects[k].ms[i] = ms;
+        subjects[k].gone[i] = gone;
+      }
     }
 }
 
@@ -123,21 +143,29 @@ print_one (const char *name, const char *suffix, const double *ms, int runs)
 }
 
 static double
-print_ratio (const char *name, const struct subject *subjects, int runs)
+turns_ratio (const double *ours, const double *other, int runs)
 {
-  double medians = quantile (subjects[0].ms, runs, 0.5) /
-                 quantile (subjects[1].ms, runs, 0.5);
-  double *turns = malloc ((size_t) runs * sizeof *turns);
-  double ratio;
+  double *turns = malloc ((size_t) runs * sizeof *turns), ratio;
 
   if (!turns)
     exit (2);
   for (int i = 0; i < runs; i++)
-    turns[i] = subjects[0].ms[i] / subjects[1].ms[i];
+    turns[i] = ours[i] / other[i];
   ratio = quantile (turns, runs, 0.5);
-  printf ("%s_ratio %.3f\n", name, medians);
-  printf ("%s_turns %.3f\n", name, ratio);
   free (turns);
+  return ratio;
+}
+
+static double
+print_ratio (const char *name, const struct subject *subjects, int runs)
+{
+  double ratio = turns_ratio (subjects[0].ms, subjects[1].ms, runs);
+
+  printf ("%s_ratio %.3f\n", name, quantile (subjects[0].ms, runs, 0.5) /
+                                     quantile (subjects[1].ms, runs, 0.5));
+  printf ("%s_turns %.3f\n", name, ratio);
+  printf ("%s_gone %.3f\n", name,
+          turns_ratio (subjects[0].gone, subjects[1].gone, runs));
   return ratio;
 }
 
@@ -163,8 +191,10 @@ split (char **argv, struct subject *subjects, int runs)
       usage ();
     subjects[n].argv = argv;
     subjects[n].ms = calloc ((size_t) runs, sizeof (double));
-    if (!subjects[n++].ms)
+    subjects[n].gone = calloc ((size_t) runs, sizeof (double));
+    if (!subjects[n].ms || !subjects[n].gone)
       exit (2);
+    n++;
     while (*argv && strcmp (*argv, ":::") != 0)
       argv++;
   }
@@ -190,6 +220,10 @@ main (int argc, char **argv)
   n = split (argv + optind + 1, subjects, runs);
   if (n == 0)
     usage ();
+  if (prctl (PR_SET_CHILD_SUBREAPER, 1) < 0) {
+    perror ("prctl");
+    return 2;
+  }
   measure (subjects, n, runs);
   print_one (argv[optind], "", subjects[0].ms, runs);
   if (n == 2) {
@@ -198,7 +232,9 @@ main (int argc, char **argv)
   }
   bad = (most_ratio > 0 && ratio > most_ratio) ||
         (most_ms > 0 && quantile (subjects[0].ms, runs, 0.5) > most_ms);
-  for (int i = 0; i < n; i++)
+  for (int i = 0; i < n; i++) {
     free (subjects[i].ms);
+    free (subjects[i].gone);
+  }
   return bad;
 }

@@ -4,7 +4,8 @@ SANDBOX_BENCHES = %D%/bench-idle %D%/bench-sandbox %D%/floor-init
 EXTRA_PROGRAMS += $(SANDBOX_BENCHES)
 CLEANFILES += $(SANDBOX_BENCHES)
 
-%C%_bench_sandbox_SOURCES = %D%/bench-sandbox.c %D%/floor.c %D%/floor.h
+%C%_bench_sandbox_SOURCES = %D%/bench-sandbox.c %D%/floor.c %D%/floor.h \
+  %D%/quiet.c %D%/quiet.h
 %C%_bench_sandbox_CFLAGS = $(HOST_CC_FLAGS)
 %C%_bench_sandbox_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_bench_sandbox_LDADD = $(cli_archives) core/base/libplace-build.a $(cli_libs)
