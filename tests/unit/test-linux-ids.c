@@ -458,7 +458,7 @@ child_of (int pid)
   int child = 0, tries;
 
   snprintf (name, sizeof name, "task/%d/children", pid);
-  for (tries = 0; tries < 200 && child == 0; tries++) {
+  for (tries = 0; tries < 500 && child == 0; tries++) {
     sscanf (proc_text (pid, name), "%d", &child);
     usleep (10000);
   }
@@ -496,7 +496,7 @@ the_init_is_as_confined_as_its_children (void **state)
   if (child == 0)
     skip_missing ("/proc/PID/task/TID/children");
   /* It is the program by now, or will be. */
-  for (tries = 0; tries < 100; tries++) {
+  for (tries = 0; tries < 2000; tries++) {
     rights_read (child, of_child, sizeof of_child);
     if (strcmp (of_init, of_child) == 0)
       break;

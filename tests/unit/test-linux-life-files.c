@@ -188,7 +188,7 @@ test_sparse (void **state)
   close (ends[0]);
   close (ends[1]);
   assert_true (host_metric (&host, "files", "disk_bytes") < 2000000);
-  assert_true (coffer_now_ns () - begun < 6 * SECOND);
+  assert_true (coffer_now_ns () - begun < HARNESS_PATIENCE_NS);
   assert_int_equal (host_kill (&host, "files"), COFFER_OK);
 }
 
@@ -224,7 +224,7 @@ test_deep_and_many (void **state)
                     COFFER_OK);
   sh_in ("files", "ls", 5000);
   assert_string_equal (outcome.out, "payload\n");
-  assert_true (coffer_now_ns () - begun < 20 * SECOND);
+  assert_true (coffer_now_ns () - begun < 2 * HARNESS_PATIENCE_NS);
   assert_int_equal (host_kill (&host, "files"), COFFER_OK);
 }
 
@@ -250,7 +250,7 @@ test_what_is_no_file (void **state)
   assert_int_equal (file_get ("/dev/zero", text, sizeof text), COFFER_DENIED);
   assert_int_equal (file_get ("/dev/../dev/zero", text, sizeof text),
                     COFFER_DENIED);
-  assert_true (coffer_now_ns () - begun < 8 * SECOND);
+  assert_true (coffer_now_ns () - begun < HARNESS_PATIENCE_NS);
   assert_int_equal (host_kill (&host, "files"), COFFER_OK);
 }
 
@@ -271,11 +271,12 @@ test_swapped_while_open (void **state)
   host_payload (&host, "files");
   assert_int_equal (file_put ("file", "inside\n"), COFFER_OK);
   held = host_start (&host, "files", "exec ./payload swapper", 0);
-  assert_int_equal (coffer_wait_fd (held, POLLIN, begun + 8 * SECOND, -1), 1);
+  assert_int_equal (coffer_wait_fd (held, POLLIN, begun + HARNESS_PATIENCE_NS,
+                                    -1), 1);
   stop = coffer_now_ns () + SECOND;
   while (coffer_now_ns () < stop || reads == 0 || writes == 0
          || refused == 0) {
-    if (coffer_now_ns () > begun + 15 * SECOND)
+    if (coffer_now_ns () > begun + HARNESS_PATIENCE_NS)
       fail_msg ("reads %u, writes %u, refused %u", reads, writes, refused);
     if (file_get ("file", text, sizeof text) == COFFER_OK) {
       assert_string_equal (text, "inside\n");
@@ -293,7 +294,7 @@ test_swapped_while_open (void **state)
                                            host.self, "files", "e1", SIGKILL,
                                            NULL),
                     COFFER_OK);
-  assert_true (host_gone (held, 5 * SECOND));
+  assert_true (host_gone (held, HARNESS_PATIENCE_NS));
   close (held);
   sh_in ("files", "ls -A /tmp/other; ls -d /etc/passwd; wc -c < fifo",
          1000);

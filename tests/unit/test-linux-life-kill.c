@@ -113,7 +113,7 @@ test_nothing_is_missed_and_nobody_else_hit (void **state)
     others_begin ("fugitive", others);
     begun = coffer_now_ns ();
     held = start ("fugitive", fugitives[i], 400);
-    if (!host_gone (held, 7 * SECOND))
+    if (!host_gone (held, HARNESS_PATIENCE_NS))
       fail_msg ("lives on: %s", fugitives[i]);
     close (held);
     wait_exec ("fugitive", "e3");
@@ -121,7 +121,7 @@ test_nothing_is_missed_and_nobody_else_hit (void **state)
     assert_int_equal (host.exit.signal, SIGKILL);
     assert_int_equal (host.exit.code, -1);
     assert_string_equal (host.limits, "timeout ");
-    assert_true (coffer_now_ns () - begun < 8 * SECOND);
+    assert_true (coffer_now_ns () - begun < HARNESS_PATIENCE_NS);
     others_live ("fugitive", others);
   }
 }
@@ -143,7 +143,7 @@ test_a_fleeing_fork_bomb_is_over (void **state)
   held = start ("bomb", "exec ./payload bomb", 500);
   /* Less than a second; but on one slow processor, of which the init has its
    * share among the bomb's. */
-  assert_true (host_gone (held, 12 * SECOND));
+  assert_true (host_gone (held, HARNESS_PATIENCE_NS));
   close (held);
   wait_exec ("bomb", "e2");
   assert_int_equal (host.exit.timed_out, 1);
@@ -194,12 +194,12 @@ test_a_tag_cannot_be_another_s (void **state)
   others_begin ("masks", others);
   liar = start ("masks", "exec ./payload untag", 0);
   assert_int_equal (coffer_wait_fd (liar, POLLIN, coffer_now_ns ()
-                                    + 8 * SECOND, -1),
+                                    + HARNESS_PATIENCE_NS, -1),
                     1);
   held = start ("masks", "sleep 60", 300);
-  assert_true (host_gone (held, 7 * SECOND));
+  assert_true (host_gone (held, HARNESS_PATIENCE_NS));
   /* It may have been e4's, as far as could be seen. */
-  assert_true (host_gone (liar, 5 * SECOND));
+  assert_true (host_gone (liar, HARNESS_PATIENCE_NS));
   close (held);
   close (liar);
   wait_exec ("masks", "e3");
@@ -268,7 +268,7 @@ test_who_stops_newcomers_stops_nothing (void **state)
                                            host.self, "stopper", "e1",
                                            SIGKILL, NULL),
                     COFFER_OK);
-  assert_true (host_gone (stopper, 5 * SECOND));
+  assert_true (host_gone (stopper, HARNESS_PATIENCE_NS));
   close (stopper);
   run ("stopper", "exit 7");
   assert_int_equal (host.exit.code, 7);
@@ -329,7 +329,7 @@ test_a_closed_input_is_heard_of (void **state)
                     COFFER_OK);
   close (in[0]);
   assert_int_equal (coffer_wait_fd (in[1], POLLERR, coffer_now_ns ()
-                                    + 5 * SECOND, -1),
+                                    + HARNESS_PATIENCE_NS, -1),
                     1);
   close (in[1]);
   assert_int_equal (host_kill (&host, "input"), COFFER_OK);

@@ -83,7 +83,7 @@ size_of (const char *id, const char *path)
 static void
 wait_for_more (const char *id, const char *path, unsigned long long than)
 {
-  const int64_t stop = coffer_now_ns () + 10 * SECOND;
+  const int64_t stop = coffer_now_ns () + HARNESS_PATIENCE_NS;
 
   while (size_of (id, path) <= than)
     if (coffer_now_ns () >= stop)
@@ -205,18 +205,18 @@ test_time_goes_on (void **state)
   int timed, mortal;
 
   (void) state;
-  spec.ttl_ms = 2500;
+  spec.ttl_ms = 6000;
   create ("mortal", &spec);
   mortal = host_start (&host, "mortal", "sleep 1000 & sleep 1000", 0);
   timed = host_start (&host, "mortal", "setsid sleep 1000 & sleep 1000", 500);
   paused ("mortal");
-  assert_true (host_gone (timed, 2 * SECOND));
+  assert_true (host_gone (timed, 4 * SECOND));
   assert_int_equal (host.ops->exec_wait (host_call (&host, 2000), host.self,
                                          "mortal", "e2", NULL),
                     COFFER_OK);
   assert_int_equal (host.exit.timed_out, 1);
   assert_false (host_gone (mortal, 0));
-  assert_true (host_gone (mortal, 6 * SECOND));
+  assert_true (host_gone (mortal, HARNESS_PATIENCE_NS));
   close (timed);
   close (mortal);
   host_kill (&host, "mortal");
@@ -232,7 +232,7 @@ test_a_paused_one_is_killed (void **state)
   held = host_start (&host, "asleep", "sleep 1000 & sleep 1000", 0);
   paused ("asleep");
   assert_int_equal (host_kill (&host, "asleep"), COFFER_OK);
-  assert_true (host_gone (held, SECOND));
+  assert_true (host_gone (held, HARNESS_PATIENCE_NS));
   close (held);
 }
 

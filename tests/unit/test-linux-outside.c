@@ -41,7 +41,8 @@ answer (int fd, uint16_t type)
 
   (void) !send (fd, &header, sizeof header, MSG_NOSIGNAL);
   for (;;) {
-    if (coffer_wait_fd (fd, POLLIN, coffer_now_ns () + 5 * SECOND, -1) != 1)
+    if (coffer_wait_fd (fd, POLLIN, coffer_now_ns () + HARNESS_PATIENCE_NS, -1)
+        != 1)
       return -1;
     if (recv (fd, packet, sizeof packet, 0) < (ssize_t) sizeof header)
       return 0;

@@ -129,7 +129,7 @@ devices_of_image (void)
 static int
 devices_gone (void)
 {
-  int64_t stop = coffer_now_ns () + 3000000000;
+  int64_t stop = coffer_now_ns () + HARNESS_PATIENCE_NS;
 
   while (devices_of_image () > 0 && coffer_now_ns () < stop)
     usleep (10000);

@@ -90,7 +90,7 @@ spare_of_two (void)
   end ("one");
   create ("two");
   end ("two");
-  spare = any_child (5000);
+  spare = any_child (HARNESS_PATIENCE_MS);
   assert_true (spare > 0);
   return spare;
 }
@@ -166,7 +166,7 @@ test_one_of_another_shape_is_not_taken (void **state)
   create ("four");
   assert_int_equal (host.pid, spare);
   end ("four");
-  spare = any_child (5000);
+  spare = any_child (HARNESS_PATIENCE_MS);
   assert_true (spare > 0);
   /* What was asked for twice is what the next is for. */
   assert_int_equal (host_create (&host, "five", &writable), COFFER_OK);
@@ -174,7 +174,7 @@ test_one_of_another_shape_is_not_taken (void **state)
   assert_int_equal (host_create (&host, "six", &writable), COFFER_OK);
   end ("six");
   do
-    next = any_child (5000);
+    next = any_child (HARNESS_PATIENCE_MS);
   while (next == spare);
   assert_true (next > 0);
   assert_int_equal (host_create (&host, "seven", &writable), COFFER_OK);
@@ -230,7 +230,7 @@ test_a_forked_process_leaves_it_alone (void **state)
       _exit (2);
     if (host_kill (&host, "forked") != COFFER_OK)
       _exit (3);
-    alarm (5);
+    alarm (60);
     host.ops->close (host_call (&host, 5000), host.self, NULL);
     _exit (0);
   }
