@@ -101,8 +101,9 @@ report_print (const struct place *place, const char *done,
           report->version, done, receipt->trust, receipt->manifest_sha256);
   note_trust (receipt);
   if (needs_kit (place, receipt->id))
-    output_note ("it is not used before the conformance kit has tried it:"
-                 " coffer kit %s --record", receipt->id);
+    output_note ("it is not used%s before the conformance kit has tried it:"
+                 " coffer kit %s --record", report->old_version
+                   ? ", nor are its sandboxes reached," : "", receipt->id);
   return output_finish (err);
 }
 

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/provider.h"
+#include "provider/conformance.h"
 
 int
 provider_named (struct cli *cli, struct registry **out,
@@ -36,6 +37,14 @@ provider_named (struct cli *cli, struct registry **out,
 
 /* -- list ------------------------------------------------------------------ */
 
+/* Enabled, and refused nevertheless until the kit has judged it. */
+static int
+needs_kit (const struct registry_entry *entry)
+{
+  return entry->state == PROVIDER_ENABLED
+         && conformance_demand (entry, NULL) < 0;
+}
+
 static json_t *
 list_item (const struct registry *registry, const struct registry_entry *entry)
 {
@@ -54,6 +63,8 @@ list_item (const struct registry *registry, const struct registry_entry *entry)
   }
   if (item && entry->receipt)
     json_put_text (item, "conformance", entry->receipt->conformance.verdict);
+  if (item)
+    json_object_set_new (item, "needs_kit", json_boolean (needs_kit (entry)));
   if (item && entry->error) {
     code = text_printf ("E%d", entry->error->number);
     json_object_set_new (item, "error",
@@ -86,6 +97,9 @@ what_text (const struct registry_entry *entry)
     return strdup (entry->error->message);
   if (entry->state == PROVIDER_QUARANTINED)
     return text_printf ("dropped in by hand: coffer provider enable %s",
+                        entry->id);
+  if (needs_kit (entry))
+    return text_printf ("to be tried first: coffer kit %s --record",
                         entry->id);
   return entry->manifest ? strdup (entry->manifest->summary) : NULL;
 }
@@ -207,6 +221,7 @@ verify_run (struct cli *cli, struct error **err)
   const int64_t start = coffer_now_ns ();
   json_t *results = NULL;
   size_t i, bad = 0, skipped = 0;
+  int64_t took_us;
   int r;
 
   if (verify_load (cli, &registry, err) < 0)
@@ -216,11 +231,10 @@ verify_run (struct cli *cli, struct error **err)
     bad += !verify_entry (cli, &registry->entries[i], results);
     skipped += registry->entries[i].state == PROVIDER_QUARANTINED;
   }
+  took_us = (coffer_now_ns () - start) / 1000;
   if (cli->json)
     r = output_json (json_pack ("{s:b, s:o, s:f}", "ok", bad == 0, "providers",
-                                results, "ms",
-                                (double) (coffer_now_ns () - start) / 1e6),
-                     err);
+                                results, "ms", (double) took_us / 1e3), err);
   else {
     json_decref (results);
     printf ("%zu verified, %zu failed, %zu quarantined\n",

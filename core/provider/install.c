@@ -279,6 +279,18 @@ check_id (const struct package *package, const char *id, struct error **err)
                     package->shown, package->manifest->id, id);
 }
 
+/* Nothing has changed yet, and what is said is of the new one. */
+static int
+fail_new (const char *id, const char *old_version, struct error **err)
+{
+  error_wrap (err, "%s %s is kept", id,
+              old_version ? old_version : "as it is");
+  if (err && (*err)->number == E_PROVIDER_FAILED)
+    error_hint (err, "the message is the new one's own; coffer kit FOLDER"
+                " tries it where it was built");
+  return -1;
+}
+
 /* In its place, as every other command will find it. */
 static int
 check_enabled (const struct place *place, const char *id, struct error **err)
@@ -336,10 +348,11 @@ install_upgrade (const struct place *place, const char *id,
       || source_parse (&words, &source, err) < 0
       || check_pin (request, &source, err) < 0
       || find_package (&source, &stage, request, &package, err) < 0
-      || check_id (&package, id, err) < 0
-      || stage_package (&stage, &source, &package, &receipt, err) < 0
-      || package_try (place, stage.path, id, err) < 0)
+      || check_id (&package, id, err) < 0)
     return -1;
+  if (stage_package (&stage, &source, &package, &receipt, err) < 0
+      || package_try (place, stage.path, id, err) < 0)
+    return fail_new (id, report.old_version, err);
   report.changed = old == NULL || strcmp (old->manifest_sha256,
                                           receipt->manifest_sha256) != 0;
   if (fill_report (place, &package, steal (receipt), &report, err) < 0

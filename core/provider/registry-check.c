@@ -176,6 +176,16 @@ fail_signature (const struct registry_entry *entry, const char *what,
   return error_set (err, E_UNSIGNED, 0, "%s.yaml: %s", entry->id, what);
 }
 
+/* There is none that counts: whose it is that does not is named. */
+static int
+fail_unknown (const struct registry_entry *entry, const char *what,
+              const struct signature *signature, struct error **err)
+{
+  return error_set (err, E_UNSIGNED, 0, "%s.yaml: %s%s%s", entry->id, what,
+                    signature->unknown ? ": it is signed by the key " : "",
+                    signature->unknown ? signature->unknown : "");
+}
+
 /* Verified now, against what the receipt recorded.  1: signed, 0: not. */
 static int
 check_signature (const struct registry_entry *entry,
@@ -193,8 +203,9 @@ check_signature (const struct registry_entry *entry,
   if (r < 0)
     return -1;
   if (r == 0 && recorded)
-    return fail_signature (entry, "the signature that was recorded is not"
-                           " there, or its key is not trusted any more", err);
+    return fail_unknown (entry, "the signature that was recorded is not"
+                         " there, or its key is not trusted any more",
+                         signature, err);
   if (r == 0)
     return 0;
   if (strcmp (signature->sha256, entry->manifest->sha256) != 0)
@@ -209,7 +220,8 @@ check_signature (const struct registry_entry *entry,
 }
 
 static char *
-source_text (const struct registry_entry *entry)
+source_text (const struct registry_entry *entry,
+             const struct signature *signature)
 {
   const char *trust = registry_trust_name (entry->trust);
   const struct receipt_source *source
@@ -217,9 +229,11 @@ source_text (const struct registry_entry *entry)
 
   if (source == NULL || source->location == NULL)
     return strdup (trust);
-  return text_printf ("%s: %s %s%s%s", trust, source->kind, source->location,
-                      source->commit ? " at " : "",
-                      source->commit ? source->commit : "");
+  return text_printf ("%s: %s %s%s%s%s%s", trust, source->kind,
+                      source->location, source->commit ? " at " : "",
+                      source->commit ? source->commit : "",
+                      signature->unknown ? ", signed by an unknown key, " : "",
+                      signature->unknown ? signature->unknown : "");
 }
 
 static void
@@ -237,8 +251,8 @@ check_trust (const struct registry_entry *entry, const struct place *place,
   }
   r = check_signature (entry, place, &signature, &error);
   if (r == 0 && entry->require_signature)
-    r = fail_signature (entry, "it has no signature by a key of trusted.d",
-                        &error);
+    r = fail_unknown (entry, "it has no signature by a key of trusted.d",
+                      &signature, &error);
   if (r < 0) {
     add_failed (checks, "trust", error);
     return;
@@ -246,7 +260,7 @@ check_trust (const struct registry_entry *entry, const struct place *place,
   detail = r ? text_printf ("%s: signed by %s, %s",
                             registry_trust_name (entry->trust),
                             signature.key_id, signature.comment)
-             : source_text (entry);
+             : source_text (entry, &signature);
   add_passed (checks, "trust", detail ? detail : "-");
 }
 

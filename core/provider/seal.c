@@ -5,6 +5,7 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -137,6 +138,25 @@ apply_edits (struct sealing *s, size_t *size, struct error **err)
 
 /* -- hashing --------------------------------------------------------------- */
 
+/* What is to be sealed is not there: nothing that anybody changed. */
+static int
+copy_file (const struct sealing *s, const char *name,
+           char sha256[SHA256_HEX_SIZE], struct error **err)
+{
+  struct error *error = NULL;
+  int fd = integrity_copy (s->dir, name, 0, 0, sha256, &error);
+  int missing;
+
+  if (fd >= 0)
+    return fd;
+  missing = error->sys_errno == ENOENT;
+  error_move (err, error);
+  if (missing)
+    error_hint (err, "build it first; --dir names the folder that it is in,"
+                " where that is not the manifest's");
+  return -1;
+}
+
 static int
 seal_module (struct sealing *s, const struct manifest_module *module,
              const struct yaml_node *map, struct error **err)
@@ -151,7 +171,7 @@ seal_module (struct sealing *s, const struct manifest_module *module,
     .capabilities = m->capabilities
   };
 
-  fd = integrity_copy (s->dir, module->file, 0, 0, sha256, err);
+  fd = copy_file (s, module->file, sha256, err);
   if (fd < 0 || elf_gate (fd, module->file, &facts, err) < 0
       || module_check (contract_builtin (), &facts->note, &claim, err) < 0)
     return -1;
@@ -185,7 +205,7 @@ seal_files (struct sealing *s, struct seal_report *report, struct error **err)
 
   for (i = 0; i < s->manifest->n_files; i++) {
     coffer_autoclose int fd
-      = integrity_copy (s->dir, s->manifest->files[i].name, 0, 0, sha256, err);
+      = copy_file (s, s->manifest->files[i].name, sha256, err);
 
     if (fd < 0 || add_edit (s, &list->items[i], sha256, err) < 0)
       return -1;

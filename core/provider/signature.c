@@ -29,6 +29,7 @@ signature_fini (struct signature *signature)
 {
   free (signature->key_id);
   free (signature->comment);
+  free (signature->unknown);
   memset (signature, 0, sizeof *signature);
 }
 
@@ -189,10 +190,9 @@ take_answer (const json_t *report, const char *shown, struct signature *out,
   char *c;
 
   if (unknown) {
-    log_event (LOG_LEVEL_WARNING, "registry",
-               "%s is signed by the key %s, which is not in trusted.d", shown,
-               unknown);
-    return 0;
+    out->unknown = text_escape (unknown, strlen (unknown));
+    return out->unknown ? 0 : error_set (err, E_NO_MEMORY, 0,
+                                         "the signature of %s", shown);
   }
   if (id == NULL || line == NULL)
     return error_set (err, E_INTERNAL, 0, "coffer-verify gave no answer");

@@ -11,6 +11,7 @@
 struct signature {
   char *key_id;                 /* as minisign shows it */
   char *comment;                /* the trusted one, one line for people */
+  char *unknown;                /* the key of one that does not count */
   char sha256[SHA256_HEX_SIZE]; /* of the bytes that were signed */
 };
 
@@ -19,7 +20,7 @@ void signature_fini (struct signature *signature);
 
 /* Verifies NAME in a trusted folder by NAME.minisig beside it.  1: signed by a
  * key of trusted.d; 0: there is no signature, or one by a key that is not
- * there (which is logged); -1: E_UNSIGNED for a signature that is not one.
+ * there, which is `unknown` then; -1: E_UNSIGNED for a signature that is not one.
  * Runs coffer-verify: nothing for a hot path. */
 int signature_check (const struct place *place, int dir_fd, const char *name,
                      struct signature *out, struct error **err);

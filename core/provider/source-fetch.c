@@ -16,6 +16,19 @@
 #include "base/text.h"
 #include "provider/source.h"
 
+/* The address may be right, and who answers not be trusted. */
+static int
+fail_fetch (struct error *take_error, struct error **err)
+{
+  const int refused = take_error->number == E_CONNECT_FAILED;
+
+  error_move (err, take_error);
+  if (refused)
+    error_hint (err, "check the address; who is trusted is in the system's"
+                " certificates, or in the file that SSL_CERT_FILE names");
+  return -1;
+}
+
 int
 source_fetch (const struct stage *stage, const char *url,
               const struct helper_watch *watch, struct error **err)
@@ -24,6 +37,7 @@ source_fetch (const struct stage *stage, const char *url,
   coffer_autostrings struct coffer_strings env = { 0 };
   auto_free char *most = text_printf ("%lld", (long long) SOURCE_MAX_BYTES);
   auto_free char *seconds = text_printf ("%d", SOURCE_SECONDS);
+  auto_error struct error *error = NULL;
   auto_json json_t *report = NULL;
   coffer_autoclose int fd = -1;
   const char *const arguments[] = { url, most, seconds, NULL };
@@ -41,9 +55,9 @@ source_fetch (const struct stage *stage, const char *url,
   if (fd < 0)
     return error_set (err, E_IO, errno, "write %s/archive", stage->path);
   program.out = fd;
-  if (helper_start (stage->place, &program, &helper, err) < 0
-      || helper_finish (&helper, watch, fd, 0, &report, err) < 0)
-    return -1;
+  if (helper_start (stage->place, &program, &helper, &error) < 0
+      || helper_finish (&helper, watch, fd, 0, &report, &error) < 0)
+    return fail_fetch (steal (error), err);
   if (!json_is_true (json_object_get (report, "confined")))
     log_event (LOG_LEVEL_WARNING, "install", "this kernel has no Landlock:"
                " coffer-fetch could read what you can");

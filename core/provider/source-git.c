@@ -91,6 +91,19 @@ git_run (const struct git *git, const char *const *words, int out,
   return tool_run (&tool, what, number, said, err);
 }
 
+/* What git says of it stays the message; which word to look at is ours. */
+static int
+git_fail (struct error *take_error, int number, const char *hint,
+          struct error **err)
+{
+  const int known = take_error->number == number;
+
+  error_move (err, take_error);
+  if (known)
+    error_hint (err, "%s", hint);
+  return -1;
+}
+
 /* -- the commit ------------------------------------------------------------ */
 
 static int
@@ -107,11 +120,15 @@ fetch (const struct git *git, const struct source *source, struct error **err)
     "--no-auto-maintenance", source->address, ref, NULL
   };
   auto_free char *what = text_printf ("fetch %s", ref);
+  auto_error struct error *error = NULL;
 
-  return git_run (git, init, -1, "make a repository", E_IO, NULL, err) < 0
-             || git_run (git, get, -1, what ? what : "fetch",
-                         E_CONNECT_FAILED, NULL, err) < 0
-           ? -1 : 0;
+  if (git_run (git, init, -1, "make a repository", E_IO, NULL, err) < 0)
+    return -1;
+  if (git_run (git, get, -1, what ? what : "fetch", E_CONNECT_FAILED, NULL,
+               &error) < 0)
+    return git_fail (steal (error), E_CONNECT_FAILED, "check the address, and"
+                     " that the repository has what --ref names", err);
+  return 0;
 }
 
 static int
@@ -210,11 +227,13 @@ checkout (const struct git *git, const struct source *source, int tree,
                                 NULL };
   coffer_autobuffer struct coffer_buffer list = { 0 };
   auto_free char *what = text_printf ("the folder \"%s\"", subdir);
+  auto_error struct error *error = NULL;
 
   if (of == NULL || what == NULL)
     return error_set (err, E_NO_MEMORY, 0, "the folder");
-  if (git_run (git, words, -1, what, E_NOT_FOUND, &list, err) < 0)
-    return -1;
+  if (git_run (git, words, -1, what, E_NOT_FOUND, &list, &error) < 0)
+    return git_fail (steal (error), E_NOT_FOUND, "--subdir names a folder that"
+                     " the commit has", err);
   return blobs_write (git, &list, tree, err);
 }
 

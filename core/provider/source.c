@@ -189,9 +189,9 @@ parse_url (const struct source_words *words, struct source *out,
   if (words->ref)
     return fail_options ("an https: source", "--ref", err);
   if (!starts (words->source, "https://"))
-    return error_set (err, E_INVALID, 0, "%.*s: a source is a folder, an"
-                      " archive, https: or git+https:",
-                      (int) strcspn (words->source, ":") + 1, words->source);
+    return error_set (err, E_INVALID, 0, "%.*s: is not taken: a source is a"
+                      " folder, an archive, https: or git+https:",
+                      (int) strcspn (words->source, ":"), words->source);
   if (check_address (words->source, err) < 0)
     return -1;
   out->pinned = words->sha256 != NULL;
@@ -217,6 +217,13 @@ parse_path (const struct source_words *words, struct source *out,
   if (!folder && !S_ISREG (st.st_mode))
     return error_set (err, E_INVALID, 0, "%s is neither a folder nor an"
                       " archive", words->source);
+  if (!folder && ends (path, ".yaml")) {
+    error_set (err, E_INVALID, 0, "%s is a manifest, not an archive",
+               words->source);
+    error_hint (err, "name its folder: coffer provider install %.*s",
+                (int) (strrchr (path, '/') - path), path);
+    return -1;
+  }
   if (words->ref)
     return fail_options (folder ? "a folder" : "an archive", "--ref", err);
   if (folder && words->sha256)

@@ -18,6 +18,16 @@
 #include "provider/signature.h"
 #include "provider/trust.h"
 
+/* A signature that counts for nothing is said where somebody means it to. */
+static void
+note_unknown (const char *name, const struct signature *signature)
+{
+  if (signature->unknown)
+    log_event (LOG_LEVEL_WARNING, "registry", "%s is signed by the key %s,"
+               " which is not in trusted.d and counts for nothing", name,
+               signature->unknown);
+}
+
 /* One that its author made and signed; whether it is of these bytes is looked
  * at whenever it has to count. */
 static int
@@ -30,6 +40,7 @@ record_report (const struct place *place, int dir_fd,
   if (faccessat (dir_fd, CONFORMANCE_FILE, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
     return 0;
   r = signature_check (place, dir_fd, CONFORMANCE_FILE, &signature, err);
+  note_unknown (CONFORMANCE_FILE, &signature);
   if (r <= 0)
     return r;
   if (strcmp (signature.key_id, receipt->signature.key_id) != 0) {
@@ -57,6 +68,7 @@ trust_record (const struct place *place, int dir_fd,
   if (name == NULL)
     return error_set (err, E_NO_MEMORY, 0, "provider %s", manifest->id);
   r = signature_check (place, dir_fd, name, &signature, err);
+  note_unknown (name, &signature);
   if (r <= 0)
     return r;
   if (strcmp (signature.sha256, manifest->sha256) != 0)

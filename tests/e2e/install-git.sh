@@ -135,8 +135,10 @@ ok "no hook, filter, helper or other protocol ran" test ! -e "$mark"
 
 refused "the whole catalogue" 2 "E6002: .*no provider's manifest" gits install "$url" --ref "$second"
 refused "a folder that is not there" 4 "E9004: " gits install "$url" --ref "$second" --subdir birds/finch
+like "which word that is" "$(cat "$err")" 'hint: --subdir '
 refused "a file instead of a folder" 4 "E9004: " gits install "$url" --ref "$second" --subdir README.md
 refused "a commit that is not there" 1 "E7002: " gits install "$url" --ref "$(printf %040d 0)" --subdir birds/parrot
+like "which word to look at" "$(cat "$err")" 'hint: .*--ref names'
 refused "no repository" 1 "E7002: " gits install "https://localhost:$port/git/none.git" --ref "$second"
 refused "ext:" 2 "E6006: " gits install "git+ext::sh -c 'touch $mark'.git" --ref "$second"
 refused "ssh:" 2 "E6006: " gits install "git+ssh://localhost/x.git" --ref "$second"

@@ -50,6 +50,7 @@ nothing_kept () { [ -z "$(ls -A "$providers" 2>/dev/null)" ]; }
 
 refused "an authority that nobody named" 1 "E7002: .*(certificate|SSL)" \
   coffer provider install "$url/good.tar.gz" --sha256 "$sum"
+like "and how to name one" "$(cat "$err")" 'hint: .*SSL_CERT_FILE'
 SSL_CERT_FILE=$T/ours-ca.pem; export SSL_CERT_FILE
 refused "unpinned" 2 "E8012: .*without --sha256" coffer provider install "$url/good.tar.gz"
 refused "unpinned with --yes" 2 "E8012: " coffer provider install "$url/good.tar.gz" --yes

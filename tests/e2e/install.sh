@@ -92,7 +92,7 @@ is "upgrade: from where it came" "$status $(installed_version)" "0 0.2.1"
 cp "$modules/nonote.so" "$T/new/parrot.so"
 hash=$(sha256sum <"$T/new/parrot.so" | cut -c1-64)
 sed -i "s/sha256: \"[0-9a-f]*\"/sha256: \"$hash\"/; s/0.2.1/0.2.2/" "$T/new/parrot.yaml"
-refused "upgrade: one that no worker would load" 1 "E8007: " coffer provider upgrade parrot
+refused "upgrade: one that no worker would load" 1 "E8007: parrot 0.2.1 is kept: " coffer provider upgrade parrot
 is "upgrade: the old one is kept" "$(installed_version)" 0.2.1
 ok "upgrade: and answers" coffer call parrot probe
 cp "$modules/abort.so" "$T/new/bad.so"
@@ -128,6 +128,8 @@ like "uninstall: and what is there instead" "$(cat "$err")" "provider disable li
 
 bad () { rm -rf "$T/bad"; made "$T/bad" 0.1.0; }
 bad; rm "$T/bad/parrot.so"
+refused "a manifest is no archive" 2 "E6006: .* is a manifest" coffer provider install "$odd/parrot.yaml"
+like "its folder is" "$(cat "$err")" 'hint: .*coffer provider install /'
 refused "not built" 1 "E8007: .*parrot is not built" coffer provider install "$T/bad"
 like "not built: the command to run" "$(cat "$err")" "run .make. in $T/bad, then .coffer seal $T/bad/parrot.yaml"
 bad; cp "$COFFER_SOURCE/tests/e2e/modules/parrot.yaml" "$T/bad"
@@ -215,8 +217,16 @@ rm "$COFFER_HOME/config/coffer.yaml"
 run coffer provider install "$archive"
 like "the kit is the next step, where its report is demanded" "$status $(cat "$err")" \
   "coffer kit parrot --record"
+run coffer provider list
+like "and the list says so" "$(cat "$out")" '^parrot .* coffer kit parrot --record$'
+run coffer provider list --json
+is "in JSON too" \
+  "$(json "$out" '[p["needs_kit"] for p in d["providers"] if p["id"] in ("linux", "parrot")]')" \
+  "[False, True]"
 run coffer provider install "$archive" --force --yes --json
 is "also in JSON" "$(json "$out" 'd["needs_kit"]')" True
+run coffer provider install "$archive" --force --yes
+like "what is replaced is out of reach until then" "$(cat "$err")" 'nor are its sandboxes reached'
 without_conformance
 run coffer provider install "$archive" --force --yes --json
 is "and where it is not, it is not" "$(json "$out" 'd["needs_kit"]')" False
@@ -231,6 +241,9 @@ if command -v minisign >/dev/null 2>&1; then
   ok "pack --sign: the archive" minisign -V -q -p "$T/key.pub" -m "$T/b/${archive##*/}"
   run coffer provider install "$T/b/${archive##*/}" --json
   is "signed by a stranger is not signed" "$status $(json "$out" 'd["trust"]')" "0 local"
+  is "which is said once" "$(grep -c 'is signed by the key .* not in trusted.d' "$err")" 1
+  run coffer provider verify parrot
+  like "and by verify" "$(cat "$out")" 'trust .*signed by an unknown key, [0-9A-F]+'
   mkdir -p "$COFFER_HOME/config/trusted.d" && cp "$T/key.pub" "$COFFER_HOME/config/trusted.d/"
   run coffer provider install "$T/b/${archive##*/}" --force --yes --json
   is "signed by a key of the operator" "$status $(json "$out" 'd["trust"], d["receipt"]["signature"]["comment"]')" \

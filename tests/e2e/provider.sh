@@ -56,6 +56,10 @@ sed 's/sha256: "[0-9a-f]*"/HERE/' "$providers/good/good.yaml" >"$T/after"
 same "seal: nothing else changes" "$T/before" "$T/after"
 run coffer seal "$T/none.yaml"
 is "seal: a manifest that is not there" "$status" 4
+mkdir "$T/empty"
+run coffer seal "$providers/good/good.yaml" --dir "$T/empty" --output "$T/out.yaml"
+like "seal: a module that is not there" "$status $(cat "$err")" '^1 .*E8006.* bad.so'
+like "seal: what to do then" "$(cat "$err")" 'hint: build it first'
 printf 'manifest: 1\nid: x\nsumary: y\n' >"$T/x.yaml"
 run coffer seal "$T/x.yaml"
 is "seal: a manifest that is wrong" "$status" 2
