@@ -9,7 +9,8 @@
 #   COFFER_MODULE_CFLAGS  to make a module of them
 #   COFFER_LIBS           the helpers (libcoffer-provider.a)
 #   COFFER_MODULE_LDFLAGS to link one: nothing unresolved, never unloaded
-#   COFFER_PROVIDERSDIR   where modules of this contract are installed
+#   COFFER_PROVIDERSDIR   where modules of this contract are installed, unless
+#                         the caller of configure names another folder
 AC_DEFUN([COFFER_PROVIDER], [
   AC_REQUIRE([PKG_PROG_PKG_CONFIG])
   PKG_CHECK_MODULES([COFFER], [coffer])
@@ -22,8 +23,9 @@ AC_DEFUN([COFFER_PROVIDER], [
      AC_MSG_ERROR([coffer's headers are for contract $coffer_major.$coffer_minor, and this module needs $1.$2: install the matching development package])])
   COFFER_MODULE_CFLAGS="-fPIC -fvisibility=hidden"
   COFFER_MODULE_LDFLAGS="-shared -Wl,-z,defs -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack"
-  COFFER_PROVIDERSDIR=`$PKG_CONFIG --variable=providersdir coffer`
+  AC_ARG_VAR([COFFER_PROVIDERSDIR], [where the module is installed])
+  AS_IF([test -z "$COFFER_PROVIDERSDIR"],
+    [COFFER_PROVIDERSDIR=`$PKG_CONFIG --variable=providersdir coffer`])
   AC_SUBST([COFFER_MODULE_CFLAGS])
   AC_SUBST([COFFER_MODULE_LDFLAGS])
-  AC_SUBST([COFFER_PROVIDERSDIR])
 ])

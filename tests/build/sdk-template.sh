@@ -9,7 +9,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR COFFER_PROVIDER
 # A library with sanitizers wants a module with them.
 CC=$(sed -n 's/^\(CC\|SANITIZE\) = *//p' "$COFFER_BUILD/Makefile" | tr '\n' ' ')
 dest=$tmp/dest
-plan 12
+plan 14
 
 check "make install into a DESTDIR" \
   make -s -C "$COFFER_BUILD" install DESTDIR="$dest"
@@ -52,9 +52,9 @@ home () { # DIR
   coffer provider install "$tmp/packed"/*.tar.gz --yes
 }
 coffer () { COFFER_HOME="$tmp/home" "$COFFER_BUILD/coffer" "$@"; }
-runs () {
+runs () { # DIR [ID]
   home "$1" || return 1
-  said=$(printf 'café\n☃\n' | coffer run --provider example -i -e A=1 -- \
+  said=$(printf 'café\n☃\n' | coffer run --provider "${2:-example}" -i -e A=1 -- \
     sh -c 'cat; echo $A; exit 7') && status=0 || status=$?
   [ "$said $status" = "$(printf 'café\n☃\n1') 7" ] \
     || { echo "said $said and $status"; return 1; }
@@ -81,11 +81,23 @@ check "a worker that dies leaves nothing for the next" killed
 
 cp -r "$template" "$tmp/auto"
 cd "$tmp/auto" || exit 1
+# Given a name as its README says, and one operation changed.
+blocks README.md 'run: rename' > "$tmp/rename"
+sh -eu "$tmp/rename"
+sed -i 's/"LANG=C.UTF-8"/& , "CHANGED=yes"/' inside.c
 configured () {
   mv autotools/* . && rm Makefile && rmdir autotools && autoreconf -fi &&
   ./configure COFFER="$sealer" CC="$CC" && make &&
   make install DESTDIR="$tmp/package"
 }
 check "autotools, by coffer.m4 alone" configured
-check "a command runs in that" runs build
+check "a command runs in that" runs build crate
+changed () {
+  said=$(coffer run --provider crate -- sh -c 'echo "$CHANGED"')
+  [ "$said" = yes ] || { echo "said $said"; return 1; }
+}
+check "with the operation that was changed" changed
+check "and with another COFFER_PROVIDERSDIR" sh -c \
+  'make -s install DESTDIR="$1" COFFER_PROVIDERSDIR=/elsewhere \
+    && test -f "$1/elsewhere/crate.yaml"' - "$tmp/package"
 finish

@@ -183,9 +183,13 @@ kit_first (struct kit *kit)
 
   if (!kit->first)
     kit->first = instance_open (kit, NULL, 0, &error);
-  if (!kit->first)
-    kit_fail (kit, "open: expected an instance, came %s",
-              error_message (error));
+  if (!kit->first) {
+    const char *next = error_next_step (error);
+
+    kit_fail (kit, "open: expected an instance, came %s%s%s",
+              error_message (error), next ? "; next: " : "",
+              next ? next : "");
+  }
   return kit->first;
 }
 

@@ -279,9 +279,11 @@ run_verdict (const struct run *run, char why[512])
 
   why[0] = '\0';
   if (run->failed)
-    snprintf (why, 512, "%zu cases failed", run->failed);
+    snprintf (why, 512, "%zu case%s failed", run->failed,
+              run->failed == 1 ? "" : "s");
   else if (run->skipped)
-    snprintf (why, 512, "%zu cases were skipped", run->skipped);
+    snprintf (why, 512, "%zu case%s skipped", run->skipped,
+              run->skipped == 1 ? " was" : "s were");
   else if (run->subject->in_process)
     snprintf (why, 512, "it ran in-process");
   else if (run->shared->partial)
