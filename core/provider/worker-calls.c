@@ -18,6 +18,7 @@
 #include "provider/worker.h"
 
 #define GRACE_NS (500 * NS_PER_MS)      /* from cancel to the kill */
+#define LAST_LOOK_NS (100 * NS_PER_MS)  /* at what has come meanwhile */
 #define LOOK_NS 50000           /* for an answer, before the first sleep */
 #define EXIT_MS 300             /* to end after its channel did */
 /* What may wait for one call while its thread is busy with what came before. */
@@ -322,7 +323,9 @@ time_left (const struct pending *pending)
   return left < 0 ? 0 : left > 60000 ? 60000 : (int) left;
 }
 
-/* A worker that does not answer is asked to stop, and then stopped. */
+/* A worker that does not answer is asked to stop, and then stopped.  But not
+ * for being late when it is this process that had no processor: what has come
+ * by then is looked at first. */
 static void
 check_time (struct provider *provider, struct pending *pending, int cancel)
 {
@@ -330,7 +333,10 @@ check_time (struct provider *provider, struct pending *pending, int cancel)
   auto_error struct error *error = NULL;
   auto_json json_t *frame = NULL;
 
-  if (pending->kill_ns && now >= pending->kill_ns) {
+  if (pending->kill_ns && now >= pending->kill_ns && !pending->warned) {
+    pending->warned = 1;
+    pending->kill_ns = now + LAST_LOOK_NS;
+  } else if (pending->kill_ns && now >= pending->kill_ns) {
     error_set (&error, E_PROVIDER_TIMEOUT, 0,
                "%s did not end in time, so that its worker was stopped",
                pending->invoke->op->name);
@@ -420,7 +426,8 @@ handle_frame (struct provider *provider, struct pending *pending,
   }
   channel_message_fini (&frame->message);
   free (frame);
-  check_time (provider, pending, 0);
+  if (!pending->done)
+    check_time (provider, pending, 0);
 }
 
 /* What a call is told whose process ended. */

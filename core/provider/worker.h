@@ -74,6 +74,7 @@ struct pending {
   struct coffer_buffer parts;   /* its own thread's: of a long text */
   int looked;                   /* its own thread's: before it slept */
   int64_t kill_ns;              /* its own thread's; 0: not asked to stop */
+  int warned;                   /* its own thread's: kill_ns has passed once */
 };
 
 struct worker {
