@@ -275,7 +275,7 @@ static const struct entry good
 /* Each after one that is well, in a folder of its own. */
 static void
 refuse (struct kit *kit, const struct entry (*rows)[3], size_t n,
-        struct case_outside *outside)
+        const struct case_outside *outside)
 {
   const char *const sandbox = kit_sandbox (kit);
   struct kit_reply reply = KIT_REPLY_INIT;
@@ -293,8 +293,6 @@ refuse (struct kit *kit, const struct entry (*rows)[3], size_t n,
       case_outside_intact (kit, outside,
                            kit_text (kit, "archive_import of \"%s\"",
                                      rows[i][0].name));
-    if (code == COFFER_OK && outside != NULL)
-      case_outside_end (outside);
     KIT_CHECK (kit, code != COFFER_OK,
                "archive_import of a tar with \"%s\" (type %c%s%s) was to be "
                "refused",
@@ -326,7 +324,6 @@ refuse_names (struct kit *kit)
 
     refuse (kit, rows, sizeof rows / sizeof rows[0], &outside);
   }
-  case_outside_end (&outside);
 }
 
 static void
@@ -349,7 +346,6 @@ refuse_links (struct kit *kit)
 
     refuse (kit, rows, sizeof rows / sizeof rows[0], &outside);
   }
-  case_outside_end (&outside);
 }
 
 static void

@@ -219,36 +219,11 @@ case_names (struct kit *kit, const char *sandbox, const char *path,
 /* ---- a folder outside ---------------------------------------------------- */
 
 void
-case_outside_end (struct case_outside *outside)
-{
-  DIR *dir = opendir (outside->path);
-  struct dirent *entry;
-
-  while (dir != NULL && (entry = readdir (dir)) != NULL)
-    if (unlinkat (dirfd (dir), entry->d_name, 0) == -1)
-      unlinkat (dirfd (dir), entry->d_name, AT_REMOVEDIR);
-  if (dir != NULL)
-    closedir (dir);
-  rmdir (outside->path);
-}
-
-static void
-outside_clean (void *data)
-{
-  case_outside_end (data);
-}
-
-void
 case_outside (struct kit *kit, struct case_outside *outside)
 {
-  struct case_outside *copy = kit_memory (kit, sizeof *copy);
   int fd;
 
-  strcpy (outside->path, "/tmp/coffer-kit-XXXXXX");
-  KIT_CHECK (kit, mkdtemp (outside->path) != NULL, "%s: %s", outside->path,
-             strerror (errno));
-  *copy = *outside;
-  kit_at_end (kit, outside_clean, copy);
+  outside->path = kit_folder (kit);
   outside->file = kit_text (kit, "%s/canary", outside->path);
   outside->secret = kit_random_word (kit, 40);
   fd = open (outside->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
@@ -275,7 +250,7 @@ outside_count (const char *path)
 }
 
 void
-case_outside_intact (struct kit *kit, struct case_outside *outside,
+case_outside_intact (struct kit *kit, const struct case_outside *outside,
                      const char *after)
 {
   coffer_autoclose int fd = open (outside->file, O_RDONLY | O_CLOEXEC);
@@ -291,7 +266,6 @@ case_outside_intact (struct kit *kit, struct case_outside *outside,
     fault = "has company";
   if (fault == NULL)
     return;
-  case_outside_end (outside);
   kit_fail (kit, "after %s a file of this machine, outside of every sandbox, "
             "%s",
             after, fault);

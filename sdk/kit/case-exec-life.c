@@ -15,84 +15,95 @@ static void
 timeout_tells (struct kit *kit)
 {
   const struct coffer_exec_start_opts opts
-    = { .size = sizeof opts, .timeout_ms = 400 };
+    = { .size = sizeof opts, .timeout_ms = 200 };
   const char *const sandbox = kit_sandbox (kit);
   const struct coffer_exec_exit *exit;
   struct case_run run;
   int64_t began, took;
 
   began = kit_now_us ();
-  case_start (kit, sandbox, "echo began; sleep 60", 0, &opts, &run);
+  case_start (kit, sandbox, "echo began; sleep 1000", 0, &opts, &run);
   exit = case_wait (&run);
   took = kit_now_us () - began;
   KIT_CHECK (kit, exit->timed_out == 1 && exit->code != 0,
-             "a command with a timeout of 400 ms was to end with timed_out and "
+             "a command with a timeout of 200 ms was to end with timed_out and "
              "no code 0: %s",
              case_exit_text (kit, exit));
-  KIT_CHECK (kit, took >= 390000 && took < 6 * CASE_SECOND_US,
-             "a command with a timeout of 400 ms ended after %" PRId64 " ms",
+  KIT_CHECK (kit, took >= 190000,
+             "a command with a timeout of 200 ms ended after %" PRId64 " ms",
              took / 1000);
   case_sh_exit (kit, sandbox, "exit 3", &exit);
   KIT_CHECK (kit, exit->timed_out == 0,
              "a command that ended by itself was told to have timed out");
 }
 
-/* Whoever descends from it, by whatever way: all hold its output open, and all
- * have the mark in their arguments. */
+#define DESCENDANTS                                                           \
+  "nap='while :; do sleep 1; done' s=\n"                                      \
+  "setsid true 2> /dev/null && s=setsid\n"                                    \
+  "sh -c \"$nap\" %s &\n"                                                     \
+  "$s sh -c \"$nap\" %s &\n"                                                  \
+  "sh -c \"trap '' TERM HUP INT; $nap\" %s &\n"                               \
+  "sh -c 'kill -STOP $$' %s &\n"                                              \
+  "( $s sh -c \"sh -c '$nap' %s & exit\" & )\n"                               \
+  "echo all; eval \"$nap\""
+
+/* Whoever descends from a command, by whatever way: all hold its output open,
+ * and all have the mark in their arguments.  Its end; *all: each of them was
+ * there before its time was over. */
+static const struct coffer_exec_exit *
+descendants (struct kit *kit, const char *sandbox, uint32_t ms,
+             const char *mark, struct case_run *run, int *all)
+{
+  const struct coffer_exec_start_opts opts
+    = { .size = sizeof opts, .timeout_ms = ms };
+  const int64_t over = kit_now_us () + ms * INT64_C (1000);
+  const int sees = kit_sees_processes (kit);
+  char *text;
+
+  case_start (kit, sandbox,
+              kit_text (kit, DESCENDANTS, mark, mark, mark, mark, mark), 0,
+              &opts, run);
+  *all = case_came (run, "all", &text);
+  while (*all && sees && kit_marked_processes (kit, mark) < 5) {
+    *all = kit_now_us () < over;
+    poll (NULL, 0, 5);
+  }
+  return case_wait (run);
+}
+
+/* On a machine that is busy some of them may come too late: then once more with
+ * more time. */
 static void
 timeout_descendants (struct kit *kit)
 {
-  const struct coffer_exec_start_opts opts
-    = { .size = sizeof opts, .timeout_ms = 600 };
   const char *const sandbox = kit_sandbox (kit);
-  char *const mark = kit_random_word (kit, 16);
   const struct coffer_exec_exit *exit;
   struct case_run run;
-  int count;
+  const char *mark;
+  uint32_t ms = 100;
+  int all, count;
+  char bytes[512];
 
-  case_start (
-    kit, sandbox,
-    kit_text (kit,
-              "nap='while :; do sleep 1; done' s=\n"
-              "setsid true 2> /dev/null && s=setsid\n"
-              "sh -c \"$nap\" %s &\n"
-              "$s sh -c \"$nap\" %s &\n"
-              "sh -c \"trap '' TERM HUP INT; $nap\" %s &\n"
-              "sh -c 'kill -STOP $$' %s &\n"
-              "( $s sh -c \"sh -c '$nap' %s & exit\" & )\n"
-              "echo all; eval \"$nap\"",
-              mark, mark, mark, mark, mark),
-    0, &opts, &run);
-  case_until (&run, "all");
-  for (count = 0; kit_sees_processes (kit) && count < 200; count++) {
-    if (kit_marked_processes (kit, mark) >= 5)
-      break;
-    poll (NULL, 0, 5);
-  }
-  KIT_CHECK (kit, count < 200, "after a second %d of a command's descendants "
-             "are in /proc of this machine, of at least five",
-             kit_marked_processes (kit, mark));
-  exit = case_wait (&run);
-  KIT_CHECK (kit, exit->timed_out == 1, "a command with a timeout of 600 ms "
-             "was to end by it: %s",
-             case_exit_text (kit, exit));
-  if (kit_sees_processes (kit)) {
-    count = case_marked (kit, mark, 0, 1000);
-    KIT_CHECK (kit, count == 0,
-               "after its timeout %d descendants of a command (of five: plain, "
-               "with a session of its own, deaf to SIGTERM, stopped, forked "
-               "twice) are still in /proc of this machine",
-               count);
-  }
-  while ((count = case_quiet (&run, 2000)) == 1) {
-    char bytes[512];
-
-    if (read (run.out, bytes, sizeof bytes) <= 0) {
-      count = -1;
-      break;
-    }
-  }
-  KIT_CHECK (kit, count == -1, "after its timeout somebody still holds the "
+  do {
+    ms *= 4;
+    mark = kit_random_word (kit, 16);
+    exit = descendants (kit, sandbox, ms, mark, &run, &all);
+    KIT_CHECK (kit, exit->timed_out == 1, "a command with a timeout of %" PRIu32
+               " ms was to end by it: %s",
+               ms, case_exit_text (kit, exit));
+  } while (!all && ms < 20000);
+  KIT_CHECK (kit, all, "within %" PRIu32 " ms a command had not started five "
+             "others that are in /proc of this machine", ms);
+  count = kit_sees_processes (kit) ? case_marked_left (kit, mark) : 0;
+  KIT_CHECK (kit, count == 0,
+             "after its timeout %d descendants of a command (of five: plain, "
+             "with a session of its own, deaf to SIGTERM, stopped, forked "
+             "twice) are still in /proc of this machine",
+             count);
+  while ((count = case_speaks (&run)) == 1
+         && read (run.out, bytes, sizeof bytes) > 0)
+    ;
+  KIT_CHECK (kit, count != 0, "after its timeout somebody still holds the "
              "output of a command open");
 }
 
@@ -100,7 +111,7 @@ static void
 timeout_alone (struct kit *kit)
 {
   const struct coffer_exec_start_opts opts
-    = { .size = sizeof opts, .timeout_ms = 300 };
+    = { .size = sizeof opts, .timeout_ms = 200 };
   const char *const sandbox = kit_sandbox (kit);
   char *const word = kit_random_word (kit, 12);
   struct case_run other, late;
@@ -110,7 +121,7 @@ timeout_alone (struct kit *kit)
                         "exit 5", word),
               0, NULL, &other);
   case_until (&other, "began");
-  case_start (kit, sandbox, "sleep 60", 0, &opts, &late);
+  case_start (kit, sandbox, "sleep 1000", 0, &opts, &late);
   case_wait (&late);
   case_sh (kit, sandbox, ": > %s", word);
   case_expect_code (kit, case_wait (&other), 5,
@@ -123,21 +134,18 @@ struct waiting {
   const char *sandbox, *exec;
   struct kit_reply reply;
   int32_t code;
-  int64_t took_us;
 };
 
 static void
 cancel_work (struct kit *kit, void *data, size_t index)
 {
   struct waiting *waiting = data;
-  int64_t began = kit_now_us ();
 
-  if (index == 0) {
+  if (index == 0)
     waiting->code = kit_exec_wait (kit_first (kit), &waiting->reply,
                                    waiting->sandbox, waiting->exec, NULL);
-    waiting->took_us = kit_now_us () - began;
-  } else {
-    poll (NULL, 0, 50);         /* so that it is most likely under way */
+  else {
+    poll (NULL, 0, 30);         /* so that it is most likely under way */
     kit_cancel (waiting->reply.cancel_fd);
   }
 }
@@ -158,9 +166,6 @@ wait_cancel (struct kit *kit)
   KIT_CHECK (kit, waiting.code == COFFER_CANCELLED,
              "exec_wait was cancelled, and was to say CANCELLED: %s",
              kit_shown (kit, &waiting.reply));
-  KIT_CHECK (kit, waiting.took_us < 3 * CASE_SECOND_US,
-             "exec_wait came back %" PRId64 " ms after it was cancelled",
-             waiting.took_us / 1000);
   kit_reply_reset (&waiting.reply);
   case_send (&run, "on\n");
   case_expect_code (kit, case_wait (&run), 9, "a command of which a wait was "
@@ -172,21 +177,15 @@ wait_deadline (struct kit *kit)
 {
   struct kit_reply reply = KIT_REPLY_INIT;
   struct case_run run;
-  int64_t began;
 
   case_start (kit, kit_sandbox (kit), "echo began; read word; exit 8", 1, NULL,
               &run);
   case_until (&run, "began");
   reply.deadline_ms = 250;
-  began = kit_now_us ();
   KIT_CODE (kit,
             kit_exec_wait (kit_first (kit), &reply, run.sandbox, run.exec,
                            NULL),
             &reply, COFFER_TIMEOUT, "exec_wait with a deadline of 250 ms");
-  KIT_CHECK (kit, kit_now_us () - began < 3 * CASE_SECOND_US,
-             "exec_wait came back %" PRId64 " ms after its call, with a "
-             "deadline of 250 ms",
-             (kit_now_us () - began) / 1000);
   kit_reply_reset (&reply);
   case_send (&run, "on\n");
   case_expect_code (kit, case_wait (&run), 8, "a command of which a wait had "
@@ -198,17 +197,11 @@ static void
 child_left (struct kit *kit)
 {
   struct case_run run;
-  int64_t began;
 
-  case_start (kit, kit_sandbox (kit), "sleep 60 & echo began; exit 4", 0, NULL,
-              &run);
+  case_start (kit, kit_sandbox (kit), "sleep 1000 & echo began; exit 4", 0,
+              NULL, &run);
   case_until (&run, "began");
-  began = kit_now_us ();
   case_expect_code (kit, case_wait (&run), 4, "a command whose child goes on");
-  KIT_CHECK (kit, kit_now_us () - began < 5 * CASE_SECOND_US,
-             "exec_wait came back %" PRId64 " ms after the command's end: its "
-             "child still held its output",
-             (kit_now_us () - began) / 1000);
 }
 
 /* ---- side by side -------------------------------------------------------- */
@@ -300,15 +293,15 @@ times (struct kit *kit)
 
   case_start (kit, sandbox,
               "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; echo ready; "
-              "sleep 0.5",
+              "sleep 0.2",
               0, NULL, &run);
   case_until (&run, "ready");
   ready = kit_now_us () - began;
   exit = case_wait (&run);
   whole = kit_now_us () - began;
-  KIT_CHECK (kit, exit->duration_us >= 450000
+  KIT_CHECK (kit, exit->duration_us >= 180000
                     && exit->duration_us <= (uint64_t) whole + 100000,
-             "a command that sleeps for half a second, and was waited for %" PRId64
+             "a command that sleeps for 200 ms, and was waited for %" PRId64
              " us, was told to have taken %" PRIu64 " us",
              whole, exit->duration_us);
   KIT_CHECK (kit, exit->cpu_us <= (uint64_t) ready * 2 + 200000,
@@ -352,8 +345,10 @@ signal_group (struct kit *kit)
   struct case_run run;
   char bytes[64];
 
-  case_start (kit, kit_sandbox (kit), "sleep 60 & echo began; sleep 60; true",
-              0, NULL, &run);
+  /* Both wait for what does not come, and neither starts anything more. */
+  case_start (kit, kit_sandbox (kit),
+              "mkfifo p; sh -c 'echo began; read word < p' & wait; true", 0,
+              NULL, &run);
   case_until (&run, "began");
   KIT_OK (kit,
           kit_exec_signal (kit_first (kit), &reply, run.sandbox, run.exec,
@@ -365,7 +360,7 @@ signal_group (struct kit *kit)
              case_exit_text (kit, exit));
   KIT_CHECK (kit, exit->timed_out == 0,
              "a command that was sent SIGKILL was told to have timed out");
-  while (case_quiet (&run, 3000) == 1 && read (run.out, bytes, sizeof bytes) > 0)
+  while (case_speaks (&run) == 1 && read (run.out, bytes, sizeof bytes) > 0)
     ;
   KIT_CHECK (kit, case_quiet (&run, 0) != 0,
              "SIGKILL was to reach the command's whole process group: its "
@@ -408,7 +403,7 @@ const struct kit_case kit_exec_life_cases[] = {
   { "exec.timeout-descendants", "exec",
     "A timeout ends every descendant: those in sessions of their own, deaf to "
     "SIGTERM, stopped, forked twice.",
-    timeout_descendants },
+    timeout_descendants, 60000 },
   { "exec.timeout-alone", "exec",
     "The timeout of one command leaves the others alone.", timeout_alone },
   { "exec.wait-cancel", "exec exec.stdin",
@@ -419,10 +414,10 @@ const struct kit_case kit_exec_life_cases[] = {
     wait_deadline },
   { "exec.child-left", "exec",
     "A child that holds the output open does not hold up exec_wait.",
-    child_left, 15000 },
+    child_left },
   { "exec.many", "exec",
     "Twenty commands at once each have their own id, output and end.", many,
-    20000 },
+    60000 },
   { "exec.list", "exec",
     "exec_list shows a command as running as long as it runs.", list },
   { "exec.times", "exec",

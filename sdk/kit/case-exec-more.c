@@ -228,7 +228,7 @@ background_live (struct kit *kit)
 
   exec = background_start (
     kit, sandbox,
-    kit_text (kit, "echo %s; : > began; sleep 0.3; echo %s", first, second),
+    kit_text (kit, "echo %s; : > began; sleep 0.1; echo %s", first, second),
     0);
   case_sh (kit, sandbox, "until [ -e began ]; do sleep 0.02; done");
   attach (kit, sandbox, exec, &attached);

@@ -190,8 +190,8 @@ large (struct kit *kit)
   case_start (kit, sandbox,
               kit_text (kit, "yes %s | head -c %zu", word, whole), 0, NULL,
               &run);
-  KIT_CHECK (kit, case_quiet (&run, 5000) == 1,
-             "a command that writes 10 MiB wrote nothing in five seconds");
+  KIT_CHECK (kit, case_speaks (&run) == 1,
+             "a command that writes 10 MiB wrote nothing");
   for (int i = 0; i < 10; i++)
     case_sh (kit, sandbox, "true");
   came = case_rest (&run, &size);
@@ -208,7 +208,7 @@ live (struct kit *kit)
   struct case_run run;
 
   case_start (kit, kit_sandbox (kit),
-              kit_text (kit, "echo %s; sleep 60", word), 0, NULL, &run);
+              kit_text (kit, "echo %s; sleep 1000", word), 0, NULL, &run);
   case_until (&run, word);
 }
 
@@ -221,8 +221,8 @@ reader_gone (struct kit *kit)
 
   case_start (kit, sandbox, "trap '' PIPE; yes | head -c 1000000; exit 0", 0,
               NULL, &run);
-  KIT_CHECK (kit, case_quiet (&run, 5000) == 1,
-             "a command that writes wrote nothing in five seconds");
+  KIT_CHECK (kit, case_speaks (&run) == 1,
+             "a command that writes wrote nothing");
   case_close (&run.out);
   case_wait (&run);
   case_sh (kit, sandbox, "true");
@@ -249,12 +249,12 @@ const struct kit_case kit_exec_stream_cases[] = {
   { "exec.stdin-bytes", "exec exec.stdin",
     "Any bytes arrive at a command's input.", stdin_bytes },
   { "exec.stdin-large", "exec exec.stdin",
-    "10 MiB of input arrive whole.", stdin_large, 20000 },
+    "10 MiB of input arrive whole.", stdin_large, 60000 },
   { "exec.stdin-close", "exec exec.stdin",
     "An input that is closed ends, and the output goes on.", stdin_close },
   { "exec.echo-large", "exec exec.stdin",
     "10 MiB of random bytes go in and come out at the same time.", echo_large,
-    20000 },
+    60000 },
   { "exec.streams-apart", "exec",
     "Output and error stream are told apart.", apart },
   { "exec.streams-order", "exec",
@@ -262,7 +262,7 @@ const struct kit_case kit_exec_stream_cases[] = {
   { "exec.output-binary", "exec",
     "Bytes of every value come out as they are.", binary },
   { "exec.output-large", "exec",
-    "10 MiB of output come whole, also to a slow reader.", large, 20000 },
+    "10 MiB of output come whole, also to a slow reader.", large, 60000 },
   { "exec.output-live", "exec",
     "Output comes while the command still runs.", live },
   { "exec.output-reader-gone", "exec",

@@ -369,7 +369,7 @@ const struct kit_case kit_exec_cases[] = {
     "A command whose folder is missing does not run, and its end says why.",
     cwd_missing },
   { "exec.exit-codes", "exec", "Exit codes from 0 to 255 are exact.",
-    exit_codes, 20000 },
+    exit_codes, 60000 },
   { "exec.signal-ends", "exec",
     "An end by a signal is told apart from an exit code.", signal_ends },
   { "exec.never-ran", "exec",

@@ -10,8 +10,6 @@
 
 #include "case.h"
 
-#define UNTIL_US (5 * CASE_SECOND_US)
-
 /* ---- started commands ---------------------------------------------------- */
 
 void
@@ -68,32 +66,44 @@ case_quiet (struct case_run *run, uint32_t ms)
   return poll_fd.revents & POLLIN ? 1 : -1;
 }
 
-char *
-case_until (struct case_run *run, const char *mark)
+int
+case_speaks (struct case_run *run)
 {
-  const int64_t stop = kit_now_us () + UNTIL_US;
+  return case_quiet (run, (uint32_t) (kit_left_us (run->kit) / 1000));
+}
+
+int
+case_came (struct case_run *run, const char *mark, char **out)
+{
   const size_t most = 65536;
   char *text = kit_memory (run->kit, most + 1);
   size_t size = 0;
   ssize_t n;
 
-  for (;;) {
-    text[size] = '\0';
-    if (strstr (text, mark) != NULL)
-      return text;
-    if (kit_now_us () >= stop || size == most)
-      kit_fail (run->kit, "a command was to write \"%s\" within five seconds "
-                "while it runs: \"%s\" came",
+  *out = text;
+  while (strstr (text, mark) == NULL) {
+    if (size == most || case_speaks (run) == 0)
+      kit_fail (run->kit, "a command was to write \"%s\" while it runs: \"%s\" "
+                "came",
                 mark, case_shown (run->kit, text, size));
-    if (case_quiet (run, 100) == 0)
-      continue;
     n = read (run->out, text + size, most - size);
     if (n <= 0)
-      kit_fail (run->kit, "a command was to write \"%s\" while it runs: its "
-                "output ended after \"%s\"",
-                mark, case_shown (run->kit, text, size));
+      return 0;
     size += (size_t) n;
   }
+  return 1;
+}
+
+char *
+case_until (struct case_run *run, const char *mark)
+{
+  char *text;
+
+  if (!case_came (run, mark, &text))
+    kit_fail (run->kit, "a command was to write \"%s\" while it runs: its "
+              "output ended after \"%s\"",
+              mark, case_shown (run->kit, text, strlen (text)));
+  return text;
 }
 
 char *
@@ -206,12 +216,11 @@ case_has_word (const char *const *words, const char *word)
 }
 
 int
-case_marked (struct kit *kit, const char *mark, int wanted, uint32_t ms)
+case_marked_left (struct kit *kit, const char *mark)
 {
-  const int64_t stop = kit_now_us () + (int64_t) ms * 1000;
   int count = kit_marked_processes (kit, mark);
 
-  while (count != wanted && kit_now_us () < stop) {
+  while (count > 0 && kit_left_us (kit) > 0) {
     poll (NULL, 0, 5);
     count = kit_marked_processes (kit, mark);
   }

@@ -291,6 +291,7 @@ kill_ends_all (struct kit *kit)
   const char *id = kit_sandbox (kit);
   int out[2];
   char c[3];
+  size_t size;
 
   kit_pipe (kit, out);
   kit_start (kit, id, argv, -1, out[1], -1, NULL);
@@ -299,17 +300,18 @@ kill_ends_all (struct kit *kit)
              "a command that says when it is up: expected 3 bytes, came none");
   if (kit_sees_processes (kit)) {
     marked.at_least = 1;
-    kit_wait_until (kit, marked_test, &marked, 5000,
+    kit_wait_until (kit, marked_test, &marked,
                     "the command is among the machine's processes");
   }
   KIT_OK (kit, kit_sandbox_kill (kit_first (kit), &reply, id, NULL), &reply,
           "kill %s", id);
-  KIT_CHECK (kit, read (out[0], c, 1) == 0,
+  kit_read_all (kit, out[0], sizeof c, &size);
+  KIT_CHECK (kit, size == 0,
              "kill of %s with a command under way: expected the end of its "
-             "stdout, came a byte", id);
+             "stdout, came %zu bytes", id, size);
   marked.at_least = 0;
   if (kit_sees_processes (kit))
-    kit_wait_until (kit, marked_test, &marked, 2000,
+    kit_wait_until (kit, marked_test, &marked,
                     "after the kill none of its processes is left");
 }
 
@@ -332,7 +334,6 @@ gone (struct kit *kit)
         || op == COFFER_OP_snapshot_delete
         || (*word && !kit_claims (kit, word)))
       continue;
-    reply.deadline_ms = 3000;
     KIT_CODE (kit, kit_call_plain (kit_first (kit), &reply, op, id), &reply,
               COFFER_NOT_FOUND, "%s on a sandbox that was killed",
               kit_operation_name (op));

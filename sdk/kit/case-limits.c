@@ -7,6 +7,16 @@
 
 #include "case.h"
 
+static int
+count_of (const char *text, const char *word)
+{
+  int count = 0;
+
+  for (; (text = strstr (text, word)) != NULL; text += strlen (word))
+    count++;
+  return count;
+}
+
 /* ---- memory --------------------------------------------------------------- */
 
 #define TAKE                                                                  \
@@ -39,7 +49,8 @@ memory (struct kit *kit)
   case_sh (kit, kit_sandbox (kit), "true");
 }
 
-/* Each on its own would do. */
+/* Each on its own would do, and keeps what it has until all have had their
+ * turn. */
 static void
 memory_whole (struct kit *kit)
 {
@@ -47,39 +58,42 @@ memory_whole (struct kit *kit)
   const struct coffer_exec_exit *exit;
   const char *text = case_sh_exit (
     kit, sandbox,
-    "for i in 1 2 3 4 5 6; do awk 'BEGIN { s = \"x\"; "
+    "for i in 1 2 3 4 5 6; do ( awk -v i=$i 'BEGIN { s = \"x\"; "
     "while (length(s) < 33000000) s = s s; print \"took\"; fflush(); "
-    "system(\"sleep 0.5\") }' & done; wait",
+    "system(\": > up\" i \"; until [ -e go ]; do sleep 0.05; done\") }'; "
+    ": > up$i ) & done; for i in 1 2 3 4 5 6; do until [ -e up$i ]; do "
+    "sleep 0.05; done; done; : > go; wait",
     &exit);
-  int count = 0;
 
-  while ((text = strstr (text, "took")) != NULL) {
-    count++;
-    text += 4;
-  }
-  KIT_CHECK (kit, count < 6,
+  KIT_CHECK (kit, count_of (text, "took") < 6,
              "six commands each took 33 MB and more at the same time, in a "
              "sandbox with 96 MiB");
 }
 
 /* ---- processes and processors --------------------------------------------- */
 
+/* Each that came up stays; a shell that may start no more may end there. */
 static void
 pids (struct kit *kit)
 {
   struct coffer_sandbox_spec spec = kit_spec (kit);
-  const struct coffer_exec_exit *exit;
-  const char *text;
-  int count = 0;
+  char text[4096] = "";
+  struct case_run run;
+  size_t size = 0;
+  ssize_t n = 1;
+  int count;
 
   spec.pids = 24;
-  text = case_sh_exit (kit, kit_sandbox_with (kit, kit_first (kit), &spec),
-                       "i=0; while [ $i -lt 60 ]; do "
-                       "sh -c 'echo up; exec sleep 0.5' & i=$((i+1)); done; wait",
-                       &exit);
-  while ((text = strstr (text, "up\n")) != NULL) {
-    count++;
-    text += 3;
+  case_start (kit, kit_sandbox_with (kit, kit_first (kit), &spec),
+              "i=0; while [ $i -lt 60 ]; do sh -c 'echo up; exec sleep 1000' & "
+              "i=$((i+1)); done",
+              0, NULL, &run);
+  case_wait (&run);
+  while ((count = count_of (text, "up\n")) <= 24 && n > 0
+         && (count < 5 ? case_speaks (&run) : case_quiet (&run, 200)) == 1) {
+    n = read (run.out, text + size, sizeof text - 1 - size);
+    size += n > 0 ? (size_t) n : 0;
+    text[size] = '\0';
   }
   KIT_CHECK (kit, count <= 24 && count >= 5,
              "in a sandbox with 24 processes %d of 60 came up at the same "
@@ -203,7 +217,7 @@ quota_hard (struct kit *kit)
 static void
 template_root (struct kit *kit)
 {
-  char folder[] = "/tmp/coffer-kit-XXXXXX";
+  const char *const folder = kit_folder (kit);
   const char *const word = kit_random_word (kit, 20);
   struct coffer_sandbox_spec spec = kit_spec (kit);
   struct kit_reply reply = KIT_REPLY_INIT;
@@ -216,8 +230,6 @@ template_root (struct kit *kit)
   int32_t code, made;
   int fd;
 
-  KIT_CHECK (kit, mkdtemp (folder) != NULL, "%s: %s", folder,
-             strerror (errno));
   made = system (kit_text (
     kit, "cd %s && chmod 755 . && mkdir bin etc && : > bin/mark-%s && "
     "cp -L --parents /bin/sh $(ldd /bin/sh | grep -o '/[^ :]*lib[^ :]*') .",
@@ -234,7 +246,6 @@ template_root (struct kit *kit)
   }
   fd = access (kit_text (kit, "%s%s", folder, made_inside), F_OK);
   unlink (made_inside);         /* where the claim is a lie, it is here */
-  made |= system (kit_text (kit, "rm -rf %s", folder));
   KIT_CHECK (kit, made == 0, "a root of /bin/sh could not be made here");
   KIT_CHECK (kit, code == COFFER_OK, "sandbox_create of a template: %s",
              kit_shown (kit, &reply));
@@ -251,21 +262,22 @@ template_root (struct kit *kit)
 const struct kit_case kit_limit_cases[] = {
   { "limits.memory", "exec limit.memory",
     "Who wants more memory than there is ends, and its end says so.", memory,
-    20000 },
+    60000 },
   { "limits.memory-whole", "exec limit.memory",
     "The cap on memory is one for all processes together.", memory_whole,
-    20000 },
+    60000 },
   { "limits.pids", "exec limit.pids",
-    "There are never more processes than the cap.", pids },
+    "There are never more processes than the cap.", pids,
+    60000 },
   { "limits.cpu", "exec limit.cpu",
-    "Processor time is no more than its share of the time.", cpu, 30000 },
+    "Processor time is no more than its share of the time.", cpu, 60000 },
   { "limits.disk", "exec limit.disk",
     "No more is written than the cap, from inside or outside.", disk },
   { "limits.inodes", "exec limit.disk",
     "No more files are made than the cap.", inodes },
   { "limits.quota-hard", "exec quota.hard",
     "The cap on the disk holds at every instant, for many writers at once.",
-    quota_hard, 20000 },
+    quota_hard, 60000 },
   { "templates.root", "exec templates",
     "A template is the root of a sandbox, and stays as it is.", template_root },
   { NULL }

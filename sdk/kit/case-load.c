@@ -230,7 +230,7 @@ const struct kit_case kit_load_cases[] = {
     probe_narrows },
   { "load.config-malformed", "config",
     "A configuration of malformed values is refused or taken, and ends no "
-    "worker.", config_malformed, 30000 },
+    "worker.", config_malformed, 60000 },
   { "load.wrong-credentials", "config.secret",
     "Wrong credentials are UNAUTHENTICATED (E1001), and are never shown.",
     wrong_credentials },

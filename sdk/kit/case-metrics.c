@@ -121,7 +121,7 @@ const struct kit_case kit_metric_cases[] = {
   { "metrics.cpu", "exec metrics",
     "cpu_seconds_total grows with what is computed in this sandbox, and not "
     "with what is in another.",
-    metrics_cpu, 20000 },
+    metrics_cpu, 60000 },
   { "metrics.unknown", "metrics", "Of no sandbox it is NOT_FOUND.",
     metrics_unknown },
   { NULL }

@@ -16,8 +16,9 @@ struct waits {
   int cancel_fd;
 };
 
-#define DEADLINE_MS 300
-#define LATE_MS 2000            /* after that it is no deadline any more */
+/* An answer that comes later than the host allows is a fault of the worker. */
+#define DEADLINE_MS 250
+#define NEAR_MS 10              /* clocks are rounded */
 
 /* ---- operations ---------------------------------------------------------- */
 
@@ -116,19 +117,21 @@ deadline (struct kit *kit,
 {
   struct kit_reply reply = KIT_REPLY_INIT;
   struct waits waits = { .call = call };
+  int64_t began, took;
 
   waits_begin (kit, &waits);
   reply.deadline_ms = DEADLINE_MS;
+  began = kit_now_us ();
   call (&waits, &reply);
+  took = kit_now_us () - began;
   KIT_CHECK (kit, reply.code == COFFER_TIMEOUT && !reply.fault,
              "a call that waits, with a deadline of %d ms: expected TIMEOUT, "
              "came %s after %lld ms", DEADLINE_MS, kit_shown (kit, &reply),
-             (long long) reply.duration_us / 1000);
-  KIT_CHECK (kit, reply.duration_us > (DEADLINE_MS - 50) * 1000
-             && reply.duration_us < LATE_MS * 1000,
+             (long long) took / 1000);
+  KIT_CHECK (kit, took >= (DEADLINE_MS - NEAR_MS) * 1000,
              "a call that waits, with a deadline of %d ms: expected its end "
              "then, it came after %lld ms", DEADLINE_MS,
-             (long long) reply.duration_us / 1000);
+             (long long) took / 1000);
   expect_usable (&waits, "after a call whose time was over");
 }
 
@@ -139,7 +142,7 @@ cancel_thread (struct kit *kit, void *data, size_t index)
   struct kit_reply reply = KIT_REPLY_INIT;
 
   if (index == 1) {
-    usleep (50000);             /* that the other waits shows nowhere */
+    usleep (30000);             /* that the other waits shows nowhere */
     kit_cancel (waits->cancel_fd);
     return;
   }
@@ -149,9 +152,6 @@ cancel_thread (struct kit *kit, void *data, size_t index)
              "a call that waits and is cancelled: expected CANCELLED, came %s "
              "after %lld ms", kit_shown (kit, &reply),
              (long long) reply.duration_us / 1000);
-  KIT_CHECK (kit, reply.duration_us < LATE_MS * 1000,
-             "a call that is cancelled after 50 ms: expected its end then, it "
-             "came after %lld ms", (long long) reply.duration_us / 1000);
 }
 
 static void

@@ -15,40 +15,89 @@ now_ns (void)
   return (int64_t) now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* A short time to live, which may be over before the case has come to what it
+ * is about: each try has more of it. */
+#define SHORT_MS 250
+#define LONGEST_MS 20000
+
+/* Made, with a command that goes on and has the mark in its arguments.  NULL:
+ * its time was over before that ran. */
 static const char *
-ttl_sandbox (struct kit *kit, uint64_t ttl_ms, const char *mark)
+ttl_try (struct kit *kit, uint64_t ttl_ms, const char *mark)
 {
+  const char *const argv[]
+    = { "sh", "-c", "echo began; while :; do sleep 1; done", mark, NULL };
   struct coffer_sandbox_spec spec = kit_spec (kit);
-  const char *sandbox;
-  struct case_run run;
+  struct case_run run = { .kit = kit, .in = -1 };
+  struct kit_reply reply = KIT_REPLY_INIT;
+  int32_t code;
+  char *text;
+  int out[2];
 
   spec.ttl_ms = ttl_ms;
-  sandbox = kit_sandbox_with (kit, kit_first (kit), &spec);
-  if (kit_claims (kit, "exec")) {
-    case_start (kit, sandbox,
-                kit_text (kit, "echo began; while :; do sleep 1; done # %s",
-                          mark),
-                0, NULL, &run);
-    case_until (&run, "began");
+  run.sandbox = kit_sandbox_with (kit, kit_first (kit), &spec);
+  if (!kit_claims (kit, "exec"))
+    return run.sandbox;
+  kit_pipe (kit, out);
+  run.out = out[0];
+  code = kit_exec_start (kit_first (kit), &reply, run.sandbox, argv, NULL,
+                         NULL, -1, out[1], -1, NULL);
+  case_close (&out[1]);
+  KIT_CHECK (kit, code == COFFER_OK || code == COFFER_NOT_FOUND,
+             "exec_start in a sandbox with %" PRIu64 " ms to live: %s", ttl_ms,
+             kit_shown (kit, &reply));
+  kit_reply_reset (&reply);
+  return code == COFFER_OK && case_came (&run, "began", &text) ? run.sandbox
+                                                               : NULL;
+}
+
+static const char *
+ttl_sandbox (struct kit *kit, uint64_t *ttl_ms, const char *mark)
+{
+  const char *sandbox;
+
+  while ((sandbox = ttl_try (kit, *ttl_ms, mark)) == NULL) {
+    KIT_CHECK (kit, *ttl_ms < LONGEST_MS,
+               "in a sandbox with %" PRIu64 " ms to live no command ran",
+               *ttl_ms);
+    *ttl_ms *= 4;
   }
   return sandbox;
 }
 
-/* Until it is no more; the time when that was seen. */
-static int64_t
-gone_at (struct kit *kit, const char *sandbox, uint32_t ms)
+/* The same with a call that must find it there; again while that does not. */
+static const char *
+ttl_with (struct kit *kit, uint64_t *ttl_ms, const char *mark,
+          struct kit_reply *reply, const char *what,
+          int32_t (*call) (struct kit *kit, struct kit_reply *reply,
+                           const char *sandbox))
 {
-  const int64_t stop = kit_now_us () + (int64_t) ms * 1000;
+  const char *sandbox;
+  int32_t code;
+
+  do {
+    sandbox = ttl_sandbox (kit, ttl_ms, mark);
+    code = call (kit, reply, sandbox);
+    *ttl_ms *= code == COFFER_NOT_FOUND ? 4 : 1;
+  } while (code == COFFER_NOT_FOUND && *ttl_ms < LONGEST_MS);
+  KIT_OK (kit, code, reply, "%s", what);
+  return sandbox;
+}
+
+/* Until it is no more. */
+static void
+ttl_gone (struct kit *kit, const char *sandbox)
+{
   const char *state;
 
   for (;;) {
     state = case_state (kit, sandbox, NULL);
     if (strcmp (state, "none") == 0 || strcmp (state, "gone") == 0)
-      return kit_now_us ();
-    if (kit_now_us () >= stop)
-      kit_fail (kit, "%u ms after its time was to be over a sandbox is %s",
-                ms, state);
-    poll (NULL, 0, 20);
+      return;
+    if (kit_left_us (kit) < CASE_SECOND_US)
+      kit_fail (kit, "long after its time was to be over a sandbox is %s",
+                state);
+    poll (NULL, 0, 10);
   }
 }
 
@@ -57,7 +106,7 @@ ttl_nobody_left (struct kit *kit, const char *sandbox, const char *mark)
 {
   struct kit_reply reply = KIT_REPLY_INIT;
   const struct coffer_sandbox_info *info;
-  int count = kit_sees_processes (kit) ? case_marked (kit, mark, 0, 2000) : 0;
+  int count = kit_sees_processes (kit) ? case_marked_left (kit, mark) : 0;
 
   KIT_CHECK (kit, count == 0, "%d processes of a sandbox whose time is over "
              "are left", count);
@@ -70,17 +119,27 @@ ttl_nobody_left (struct kit *kit, const char *sandbox, const char *mark)
   kit_reply_reset (&reply);
 }
 
+/* Its time begins with its making, of which the kit knows what it was not
+ * before. */
 static void
 ttl_ends (struct kit *kit)
 {
   char *const mark = kit_random_word (kit, 16);
-  const int64_t began = kit_now_us ();
-  const char *const sandbox = ttl_sandbox (kit, 500, mark);
-  int64_t over = gone_at (kit, sandbox, 5000);
+  uint64_t ttl_ms = SHORT_MS, tried;
+  const char *sandbox;
+  int64_t began, took;
 
-  KIT_CHECK (kit, over - began >= 450000,
-             "a sandbox with 500 ms to live was gone after %" PRId64 " ms",
-             (over - began) / 1000);
+  do {
+    tried = ttl_ms;
+    began = kit_now_us ();
+    sandbox = ttl_sandbox (kit, &ttl_ms, mark);
+  } while (tried != ttl_ms);
+  ttl_gone (kit, sandbox);
+  took = kit_now_us () - began;
+  KIT_CHECK (kit, took >= (int64_t) ttl_ms * 900,
+             "a sandbox with %" PRIu64 " ms to live was gone after %" PRId64
+             " ms",
+             ttl_ms, took / 1000);
   ttl_nobody_left (kit, sandbox, mark);
 }
 
@@ -88,11 +147,14 @@ static void
 ttl_told (struct kit *kit)
 {
   const uint64_t ttl_ms = 60000 + kit_random_below (kit, 3600000);
+  struct coffer_sandbox_spec spec = kit_spec (kit);
   const int64_t before = now_ns ();
-  const char *sandbox = ttl_sandbox (kit, ttl_ms, "told");
-  const int64_t after = now_ns ();
-  int64_t expires = 0;
+  const char *sandbox;
+  int64_t after, expires = 0;
 
+  spec.ttl_ms = ttl_ms;
+  sandbox = kit_sandbox_with (kit, kit_first (kit), &spec);
+  after = now_ns ();
   case_state (kit, sandbox, &expires);
   KIT_CHECK (kit, expires >= before + (int64_t) ttl_ms * 1000000 - 1000000000
                     && expires <= after + (int64_t) ttl_ms * 1000000
@@ -106,26 +168,30 @@ ttl_told (struct kit *kit)
              "a sandbox with no end was said to end at %" PRId64, expires);
 }
 
+static int32_t
+extend (struct kit *kit, struct kit_reply *reply, const char *sandbox)
+{
+  return kit_sandbox_extend (kit_first (kit), reply, sandbox, 60000, NULL);
+}
+
 static void
 ttl_later (struct kit *kit)
 {
   struct kit_reply reply = KIT_REPLY_INIT;
-  const int64_t began = kit_now_us ();
-  const char *const sandbox = ttl_sandbox (kit, 500, "later");
-  const struct coffer_sandbox_info *info;
-  const int64_t now = now_ns ();
+  uint64_t ttl_ms = SHORT_MS;
+  const int64_t before = now_ns ();
+  const char *const sandbox = ttl_with (kit, &ttl_ms, "later", &reply,
+                                        "sandbox_extend", extend);
+  const int64_t after = now_ns (), began = kit_now_us ();
+  const struct coffer_sandbox_info *info = kit_reply_sandbox_info (&reply, 0);
   const char *state;
 
-  KIT_OK (kit,
-          kit_sandbox_extend (kit_first (kit), &reply, sandbox, 60000, NULL),
-          &reply, "sandbox_extend");
-  info = kit_reply_sandbox_info (&reply, 0);
-  KIT_CHECK (kit, info != NULL && info->expires_ns > now + INT64_C (58000000000)
-                    && info->expires_ns < now + INT64_C (63000000000),
+  KIT_CHECK (kit, info != NULL && info->expires_ns > before + INT64_C (58000000000)
+                    && info->expires_ns < after + INT64_C (62000000000),
              "sandbox_extend to 60 s from now said %" PRId64 " ms",
-             info ? (info->expires_ns - now) / 1000000 : 0);
-  while (kit_now_us () < began + 800000)
-    poll (NULL, 0, 50);
+             info ? (info->expires_ns - after) / 1000000 : 0);
+  while (kit_now_us () < began + (int64_t) ttl_ms * 1000 + 100000)
+    poll (NULL, 0, 10);
   state = case_state (kit, sandbox, NULL);
   KIT_CHECK (kit, strcmp (state, "running") == 0,
              "a sandbox whose end was set to later ended at its first one: %s",
@@ -138,26 +204,33 @@ ttl_sooner (struct kit *kit)
 {
   char *const mark = kit_random_word (kit, 16);
   struct kit_reply reply = KIT_REPLY_INIT;
-  const char *const sandbox = ttl_sandbox (kit, 3600000, mark);
+  uint64_t ttl_ms = 3600000;
+  const char *const sandbox = ttl_sandbox (kit, &ttl_ms, mark);
 
   KIT_OK (kit,
-          kit_sandbox_extend (kit_first (kit), &reply, sandbox, 300, NULL),
+          kit_sandbox_extend (kit_first (kit), &reply, sandbox, 100, NULL),
           &reply, "sandbox_extend");
-  gone_at (kit, sandbox, 5000);
+  ttl_gone (kit, sandbox);
   ttl_nobody_left (kit, sandbox, mark);
   kit_reply_reset (&reply);
+}
+
+static int32_t
+pause_it (struct kit *kit, struct kit_reply *reply, const char *sandbox)
+{
+  return kit_sandbox_pause (kit_first (kit), reply, sandbox, NULL);
 }
 
 static void
 ttl_paused (struct kit *kit)
 {
   char *const mark = kit_random_word (kit, 16);
-  const char *const sandbox = ttl_sandbox (kit, 500, mark);
   struct kit_reply reply = KIT_REPLY_INIT;
+  uint64_t ttl_ms = SHORT_MS;
+  const char *const sandbox = ttl_with (kit, &ttl_ms, mark, &reply,
+                                        "sandbox_pause", pause_it);
 
-  KIT_OK (kit, kit_sandbox_pause (kit_first (kit), &reply, sandbox, NULL),
-          &reply, "sandbox_pause");
-  gone_at (kit, sandbox, 5000);
+  ttl_gone (kit, sandbox);
   ttl_nobody_left (kit, sandbox, mark);
 }
 
@@ -181,14 +254,15 @@ const struct kit_case kit_ttl_cases[] = {
   { "ttl.ends", "ttl",
     "A sandbox ends by itself when its time is over, not before, with all that "
     "runs in it.",
-    ttl_ends },
+    ttl_ends, 60000 },
   { "ttl.told", "ttl",
     "sandbox_info says when a sandbox ends, and 0 where it does not.",
     ttl_told },
-  { "ttl.later", "ttl", "sandbox_extend sets a later end.", ttl_later },
+  { "ttl.later", "ttl", "sandbox_extend sets a later end.", ttl_later,
+    60000 },
   { "ttl.sooner", "ttl", "sandbox_extend sets a nearer end.", ttl_sooner },
   { "ttl.paused", "pause ttl", "Time runs on in a sandbox that is paused.",
-    ttl_paused },
+    ttl_paused, 60000 },
   { "ttl.refused", "ttl",
     "Of no sandbox it is NOT_FOUND, and no time is INVALID.", ttl_refused },
   { NULL }

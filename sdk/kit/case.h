@@ -37,13 +37,17 @@ void case_start_argv (struct kit *kit, const char *sandbox,
                       const char *const *argv, int with_in,
                       const struct coffer_exec_start_opts *opts,
                       struct case_run *run);
-/* Reads what it writes until `mark` has come, for at most five seconds, and
- * fails the case otherwise.  All that came, NUL-terminated. */
+/* Reads what it writes until `mark` has come, and fails the case at its
+ * deadline.  All that came, NUL-terminated. */
 char *case_until (struct case_run *run, const char *mark);
+/* The same, and 0 where its output has ended before. */
+int case_came (struct case_run *run, const char *mark, char **text);
 /* The rest of its output, to the end. */
 char *case_rest (struct case_run *run, size_t *size);
 /* 1: bytes, 0: nothing within `ms`, -1: the end. */
 int case_quiet (struct case_run *run, uint32_t ms);
+/* The same until the case's deadline. */
+int case_speaks (struct case_run *run);
 void case_send (struct case_run *run, const char *text);
 void case_close (int *fd);
 const struct coffer_exec_exit *case_wait (struct case_run *run);
@@ -60,9 +64,9 @@ const char *case_exit_text (struct kit *kit,
 void case_expect_code (struct kit *kit, const struct coffer_exec_exit *exit,
                        int32_t code, const char *what);
 int case_has_word (const char *const *words, const char *word);
-/* How many processes here have the mark, after waiting for `wanted` of them
- * for at most `ms`. */
-int case_marked (struct kit *kit, const char *mark, int wanted, uint32_t ms);
+/* How many processes here have the mark; waits until it is none, or for the
+ * case's deadline. */
+int case_marked_left (struct kit *kit, const char *mark);
 /* What sandbox_info says: "running", "paused" or "gone", or "none" when that is
  * NOT_FOUND. */
 const char *case_state (struct kit *kit, const char *sandbox,
@@ -105,18 +109,16 @@ void case_put_text (struct kit *kit, const char *sandbox, const char *path,
 char *case_names (struct kit *kit, const char *sandbox, const char *path,
                   uint32_t depth);
 /* A folder on this machine, outside of every sandbox, with one file "canary"
- * of secret bytes; removed with all in it by case_outside_end, at the latest
- * when the case ends. */
+ * of secret bytes. */
 struct case_outside {
-  char path[64];
+  const char *path;
   char *file;                   /* path/canary */
   char *secret;
 };
 void case_outside (struct kit *kit, struct case_outside *outside);
 /* Fails when the canary is not as it was or something lies beside it. */
-void case_outside_intact (struct kit *kit, struct case_outside *outside,
+void case_outside_intact (struct kit *kit, const struct case_outside *outside,
                           const char *after);
-void case_outside_end (struct case_outside *outside);
 
 /* A configuration with a wrong value of chance for each secret, which begins
  * with that word. */

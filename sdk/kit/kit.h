@@ -34,7 +34,10 @@
  *
  * Values come from kit_random, so that no provider can know them beforehand and
  * a seed brings them back.  Wait for events, with kit_wait_until or a read,
- * never for a time. */
+ * never for a time: a machine that has much else to do is slow, and no provider
+ * has broken its contract by that.  So a wait ends with the case's deadline, no
+ * end is judged for being late, and where something must happen within a time
+ * that the case gives, one that was too short is tried again with more. */
 
 #ifndef KIT_H
 #define KIT_H
@@ -70,7 +73,7 @@ struct kit_case {
   const char *claims;
   const char *proves;           /* a sentence or two, for people */
   void (*run) (struct kit *kit);
-  uint32_t timeout_ms;          /* 0: 10 s */
+  uint32_t timeout_ms;          /* 0: 20 s */
   uint32_t flags;               /* enum kit_case_flag */
 };
 
@@ -87,9 +90,10 @@ _Noreturn void kit_fail (struct kit *kit, const char *fmt, ...)
     if (!(condition))                                                         \
       kit_fail (kit, __VA_ARGS__);                                            \
   } while (0)
-/* What the case made on this machine is removed by `clean (data)` when its
- * sandboxes have been killed, however it ends; there is one such function. */
-void kit_at_end (struct kit *kit, void (*clean) (void *data), void *data);
+/* A new folder of this machine, outside of every sandbox, of mode 0700, which
+ * every user reaches once its mode allows that.  The runner removes it with all
+ * in it, however the case ends. */
+const char *kit_folder (struct kit *kit);
 /* A diagnostic line: in the report, and shown when the case does not pass. */
 void kit_note (struct kit *kit, const char *fmt, ...)
   __attribute__ ((format (printf, 2, 3)));
@@ -306,9 +310,9 @@ int kit_sees_processes (struct kit *kit);
 /* How many processes here have this word in their arguments or environment,
  * but for the kit's own. */
 int kit_marked_processes (struct kit *kit, const char *mark);
-/* Until the test is true; fails the case with WHAT after `ms`. */
+/* Until the test is true; fails the case with WHAT at its deadline. */
 void kit_wait_until (struct kit *kit, int (*test) (void *data), void *data,
-                     uint32_t ms, const char *what);
+                     const char *what);
 /* Of a worker: descriptors, threads, children, and KiB that are its own.  Where
  * its descriptors may not be counted, the size of its table of them stands for
  * their number: it doubles when it is full. */
@@ -318,6 +322,8 @@ struct kit_usage {
 };
 int kit_usage (struct kit_instance *instance, struct kit_usage *out);
 int64_t kit_now_us (void);
+/* Until the case's deadline; 0: it has passed. */
+int64_t kit_left_us (struct kit *kit);
 
 /* ---- what the whole run saw, for KIT_LAST -------------------------------- */
 

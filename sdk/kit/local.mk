@@ -40,6 +40,7 @@ noinst_LIBRARIES += %D%/libkit-cases.a %D%/libkit-runner.a
   %D%/runner/call.c \
   %D%/runner/case.c \
   %D%/runner/compare.c \
+  %D%/runner/folders.c \
   %D%/runner/instance.c \
   %D%/runner/odd.c \
   %D%/runner/process.c \

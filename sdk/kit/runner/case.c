@@ -141,17 +141,8 @@ case_end (struct kit *kit, enum verdict verdict, const char *reason)
     verdict_set (kit->shared, VERDICT_FAILED, why);
   for (instance = kit->instances; instance; instance = instance->next)
     instance_close (instance);
-  if (kit->at_end)
-    kit->at_end (kit->at_end_data);
   fflush (NULL);
   _exit (0);
-}
-
-void
-kit_at_end (struct kit *kit, void (*clean) (void *data), void *data)
-{
-  kit->at_end = clean;
-  kit->at_end_data = data;
 }
 
 _Noreturn void

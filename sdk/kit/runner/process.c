@@ -338,6 +338,7 @@ run_work (struct run *run, const struct work *work, int64_t ms,
     result->reason = text_printf ("processes are left behind:%s",
                                   left.data ? left.data : "");
   }
+  folders_empty (run->subject);
   result->duration_us = (coffer_now_ns () - began) / 1000;
   if (result->verdict == VERDICT_FAILED)
     result->log = log_tail (log);
@@ -350,7 +351,8 @@ process_run (struct run *run, const struct kit_case *row, uint64_t seed,
 {
   const struct work work = { .row = row, .seed = seed };
   /* The case keeps its deadline itself; this one is for one that cannot. */
-  const int64_t ms = (row->timeout_ms ? row->timeout_ms : KIT_CASE_MS) + 1000;
+  const int64_t ms = (row->timeout_ms ? row->timeout_ms : KIT_CASE_MS)
+                     + KIT_LATE_MS;
 
   return run_work (run, &work, ms, result, err);
 }

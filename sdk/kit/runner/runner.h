@@ -22,9 +22,11 @@
 
 #include "../kit.h"
 
-#define KIT_CASE_MS 10000
-#define KIT_CLEAN_MS 15000      /* for the end of a case */
-#define KIT_LEFT_MS 5000        /* for what ends after its sandbox */
+/* Deadlines only bound what fails: long enough for a machine that is busy. */
+#define KIT_CASE_MS 20000
+#define KIT_LATE_MS 5000        /* beyond a case's own, which it keeps itself */
+#define KIT_CLEAN_MS 30000      /* for the end of a case */
+#define KIT_LEFT_MS 20000       /* for what ends after its sandbox */
 
 /* ---- what is tested ------------------------------------------------------ */
 
@@ -39,6 +41,8 @@ struct subject {
   const struct place *place;    /* the user's */
   struct place *own;            /* private folders of this run */
   char *folder;                 /* that they lie in */
+  char *outside;                /* that folders of cases lie in */
+  int folder_fd, outside_fd;    /* of both, locked; -1: none */
   int in_process;
   char module_sha256[65];
   char **secrets;               /* of the configuration: NULL-terminated */
@@ -65,7 +69,11 @@ DEFINE_CLEANUP (struct subject *, subject_free, auto_subject)
 
 /* A place like `from` whose folders of work lie in FOLDER. */
 struct place *place_within (const struct place *from, const char *folder);
-void folder_remove (const char *path);
+/* The folders of a run; what one that was killed has left goes first. */
+int folders_begin (struct subject *subject, struct error **err);
+/* What the last case has left. */
+void folders_empty (const struct subject *subject);
+void folders_end (struct subject *subject);
 
 /* ---- what case and parent share ------------------------------------------ */
 
@@ -117,8 +125,6 @@ struct kit {
   pthread_mutex_t end_lock;     /* taken once, by whoever ends the case */
   struct kit_instance *instances, *first;
   uint32_t n_memory;
-  void (*at_end) (void *data);
-  void *at_end_data;
 };
 
 /* Runs in the forked child and never returns. */

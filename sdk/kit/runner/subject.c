@@ -5,7 +5,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <ftw.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,39 +37,6 @@ place_within (const struct place *from, const char *folder)
     return place;
   place_free (place);
   return NULL;
-}
-
-static int
-remove_one (const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
-  (void) st, (void) kind, (void) ftw;
-  return remove (path) < 0 && errno != ENOENT ? -1 : 0;
-}
-
-void
-folder_remove (const char *path)
-{
-  nftw (path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-}
-
-static int
-make_folder (struct subject *subject, struct error **err)
-{
-  coffer_autoclose int runtime
-    = place_open_dir (subject->place->runtime, err);
-
-  if (runtime < 0)
-    return -1;
-  subject->folder = text_printf ("%s/kit-XXXXXX", subject->place->runtime);
-  if (!subject->folder)
-    return error_set (err, E_NO_MEMORY, 0, "out of memory");
-  if (!mkdtemp (subject->folder)) {
-    free (steal (subject->folder));
-    return error_set (err, E_IO, errno, "make a folder in %s",
-                      subject->place->runtime);
-  }
-  subject->own = place_within (subject->place, subject->folder);
-  return subject->own ? 0 : error_set (err, E_NO_MEMORY, 0, "out of memory");
 }
 
 /* ---- finding ------------------------------------------------------------- */
@@ -168,10 +134,12 @@ subject_find (const char *word, const struct place *place, int in_process,
   if (!subject)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
   subject->place = place;
+  subject->folder_fd = subject->outside_fd = -1;
   subject->in_process = in_process;
   r = is_path (word) ? find_path (subject, word, err)
                      : find_id (subject, word, err);
-  if (r < 0 || take_entry (subject, err) < 0 || make_folder (subject, err) < 0)
+  if (r < 0 || take_entry (subject, err) < 0
+      || folders_begin (subject, err) < 0)
     return -1;
   *out = steal (subject);
   return 0;
@@ -186,10 +154,8 @@ subject_free (struct subject *subject)
     return;
   for (i = 0; i < subject->n_narrowed; i++)
     free (subject->narrowed[i].reason);
-  if (subject->folder)
-    folder_remove (subject->folder);
+  folders_end (subject);
   place_free (subject->own);
-  free (subject->folder);
   yaml_free_texts (subject->secrets);
   json_decref (subject->facts);
   free (subject->fact_list);

@@ -76,13 +76,12 @@ kit_marked_processes (struct kit *kit, const char *mark)
 
 void
 kit_wait_until (struct kit *kit, int (*test) (void *data), void *data,
-                uint32_t ms, const char *what)
+                const char *what)
 {
-  const int64_t until = coffer_now_ns () + ms * 1000000LL;
-
   while (!test (data)) {
-    if (coffer_now_ns () >= until || coffer_now_ns () >= kit->deadline_ns)
-      kit_fail (kit, "expected within %u ms: %s; it did not come", ms, what);
+    if (kit_left_us (kit) == 0)
+      kit_fail (kit, "expected in the time of the case: %s; it did not come",
+                what);
     nanosleep (&(struct timespec){ 0, LOOK_NS }, NULL);
   }
 }
@@ -91,6 +90,14 @@ int64_t
 kit_now_us (void)
 {
   return coffer_now_ns () / 1000;
+}
+
+int64_t
+kit_left_us (struct kit *kit)
+{
+  const int64_t left = (kit->deadline_ns - coffer_now_ns ()) / 1000;
+
+  return left > 0 ? left : 0;
 }
 
 /* ---- what a worker holds ------------------------------------------------- */
