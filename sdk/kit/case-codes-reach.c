@@ -376,7 +376,7 @@ const struct kit_case kit_code_reach_cases[] = {
   { "codes.reached", "",
     "Every code is reached by a call that the claims promise to end in it; or "
     "no way to it is claimed; or the manifest says that it never comes, and in "
-    "the whole run it did not, as INTERNAL never does.", codes_reached, 20000,
+    "the whole run it did not, as INTERNAL never does.", codes_reached, 60000,
     KIT_LAST },
   { "codes.known", "",
     "In the whole run every call ended in a code of the contract.",
