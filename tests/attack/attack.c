@@ -609,7 +609,7 @@ in_group (void)
 }
 
 /* Whether it was taken, or not, as it should.  What is to be in a control group
- * is begun in it or enters it before it has its ids; the one made ahead has them,
+ * is begun in it or enters it before it has its ids; the one made ahead has its,
  * may enter none, and stays for the next. */
 static int
 spare_used_rightly (pid_t spare)
@@ -770,7 +770,7 @@ main (int argc, char *argv[])
   columns_make (geteuid () == 0);
   files_open (argc == 3 ? argv[1] : "tests/attack/linux-switches.so",
               argc == 3 ? argv[2] : "tests/attack/init-switches");
-  r = cage_run (&cage, cage_inside, wide ? 900 : 240);
+  r = cage_run (&cage, cage_inside, wide ? 1800 : 480);
   if (r == -1)
     printf ("1..0 # SKIP missing: user namespaces\n");
   else if (r != 0)
