@@ -340,6 +340,10 @@ coffer_files_rename (struct coffer_call *call, int root, const char *from,
   to_dir = open_named (root, to, normal_to, &to_name);
   if (to_dir < 0)
     return fail_path (call, errno, to);
+  if (path_is_mounted (from_dir, from_name))
+    return fail_path (call, EBUSY, from);
+  if (path_is_mounted (to_dir, to_name))
+    return fail_path (call, EBUSY, to);
   if (renameat (from_dir, from_name, to_dir, to_name) < 0)
     return fail_path (call, errno, from);
   return COFFER_OK;

@@ -21,5 +21,7 @@ int path_remove (int root, const char *path, int recursive,
 
 /* 0: go on; -1 with errno. */
 int path_check (int64_t deadline_ns, int cancel_fd);
+/* Is something mounted there?  0 on a kernel before 5.8. */
+int path_is_mounted (int dir, const char *name);
 
 #endif /* SDK_INTERNAL_H */

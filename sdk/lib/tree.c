@@ -332,6 +332,17 @@ remove_folder (struct removal *removal, int dir, const char *name,
     removal_failed (removal);
 }
 
+/* What is mounted in another namespace than this process's is not in the way
+ * of the kernel's: it takes it down with the name. */
+int
+path_is_mounted (int dir, const char *name)
+{
+  struct statx st;
+
+  return statx (dir, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &st) == 0
+         && (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
 static void
 remove_entry (struct removal *removal, int dir, const char *name,
               unsigned level)
@@ -341,7 +352,10 @@ remove_entry (struct removal *removal, int dir, const char *name,
     removal->stop = 1;
     return;
   }
-  if (unlink_in (dir, name, 0) == 0)
+  if (path_is_mounted (dir, name)) {
+    errno = EBUSY;
+    removal_failed (removal);
+  } else if (unlink_in (dir, name, 0) == 0)
     removal->removed++;
   else if (errno == EISDIR || errno == EPERM)
     remove_folder (removal, dir, name, level);
@@ -409,6 +423,10 @@ path_remove (int root, const char *path, int recursive, int64_t deadline_ns,
   dir = coffer_open_parent (root, normal, 0, &name);
   if (dir < 0)
     return -1;
+  if (path_is_mounted (dir, name)) {
+    errno = EBUSY;
+    return -1;
+  }
   r = unlinkat (dir, name, 0);
   if (r < 0 && (errno == EISDIR || errno == EPERM)) {
     r = unlinkat (dir, name, AT_REMOVEDIR);

@@ -108,5 +108,24 @@ refused "download of a fifo does not hang" 1 E4002 timeout 60 "$COFFER_BUILD/cof
 status=0; coffer sandbox download "$id" b10485760 - >/dev/full 2>"$err" || status=$?
 is "download to a full disk fails" "$((status != 0))" 1
 
+# What is mounted inside is in use, for who removes and renames from outside too.
+mkdir shown; chmod 777 shown; echo kept >shown/kept
+shown=$(coffer sandbox create -v "$T/shown:/workspace/in/shown:rw" \
+  -v "$T/body:/workspace/in/file") || exit 1
+remember "$shown"
+for path in in/shown in/file . /workspace; do
+  refused "nobody removes $path" 1 E5003 coffer call linux file_remove \
+    sandbox="$shown" path="$path" opts.recursive=1
+  refused "nor renames it" 1 E5003 coffer call linux file_rename \
+    sandbox="$shown" from="$path" to=elsewhere
+done
+refused "nor renames a file over one" 1 E5003 coffer call linux file_rename \
+  sandbox="$shown" from=in to=/workspace
+refused "nor takes it with the folder above" 1 E5003 coffer call linux \
+  file_remove sandbox="$shown" path=in opts.recursive=1
+is "it is shown as before" "$(coffer sandbox exec "$shown" -- \
+  cat in/shown/kept in/file | head -1)" kept
+
+coffer sandbox kill "$shown" >/dev/null
 coffer sandbox kill "$id" >/dev/null
 finish
