@@ -11,11 +11,11 @@
 #include "cli/output.h"
 #include "cli/provider.h"
 
-/* -- disable ------------------------------------------------------- */
+/* -- disable --------------------------------------------------------------- */
 
 int
-provider_print_state (const struct cli *cli, const struct place *place, int changed,
-             struct error **err)
+provider_print_state (const struct cli *cli, const struct place *place,
+                      int changed, struct error **err)
 {
   auto_registry struct registry *registry = NULL;
   const struct registry_entry *entry;

@@ -56,13 +56,17 @@ names_read (int folder, mode_t kind, struct coffer_strings *names,
     coffer_fd_close (&fd);
     return -1;
   }
-  while ((item = readdir (stream)) && names->count < MAX_NAMES) {
+  while ((item = readdir (stream)) && names->count <= MAX_NAMES) {
     if (item->d_name[0] != '.'
         && fstatat (folder, item->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
         && (st.st_mode & S_IFMT) == kind)
       coffer_strings_add (names, item->d_name);
   }
   closedir (stream);
+  /* Which of them were read first would decide. */
+  if (names->count > MAX_NAMES)
+    return error_set (err, E_LIMIT, 0, "it has more than %d %s", MAX_NAMES,
+                      kind == S_IFDIR ? "folders" : "files");
   return names->failed ? error_set (err, E_NO_MEMORY, 0, "read the folder")
                        : 0;
 }

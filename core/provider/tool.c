@@ -28,6 +28,7 @@ struct running {
   pid_t pid;
   int out, err;                 /* read here; -1: not kept */
   struct coffer_buffer said, wrong;
+  int cut;                      /* it said more than is kept */
 };
 
 /* The caller's PATH has no say in what is run with the caller's rights. */
@@ -170,17 +171,21 @@ start (const struct tool *tool, struct running *running, struct error **err)
 
 /* -- what it says ---------------------------------------------------------- */
 
-/* Drains one stream; what is beyond the cap is dropped, never waited for. */
-static void
+/* Drains one stream; what is beyond the cap is dropped, never waited for.  1:
+ * some of it was. */
+static int
 drain (int *fd, struct coffer_buffer *to)
 {
   coffer_unfilled char block[16384];
   ssize_t n = read (*fd, block, sizeof block);
 
-  if (n > 0 && to->size < MAX_SAID)
+  if (n > 0 && to->size >= MAX_SAID)
+    return 1;
+  if (n > 0)
     coffer_buffer_add (to, block, (size_t) n);
-  else if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+  else if (n == 0 || (errno != EINTR && errno != EAGAIN))
     coffer_fd_close (fd);
+  return 0;
 }
 
 /* 1: both streams have ended; 0: the time is over, or the caller gave up. */
@@ -200,7 +205,7 @@ listen_to (const struct tool *tool, struct running *running)
     if (polls[2].revents)
       return 0;
     if (polls[0].revents)
-      drain (&running->out, &running->said);
+      running->cut |= drain (&running->out, &running->said);
     if (polls[1].revents)
       drain (&running->err, &running->wrong);
   }
@@ -278,6 +283,9 @@ tool_run (const struct tool *tool, const char *what, int number,
   }
   if (!WIFEXITED (status) || WEXITSTATUS (status) != 0)
     return fail_status (tool, &running, what, number, status, err);
+  if (said && running.cut)
+    return error_set (err, E_LIMIT, 0, "%s: %s says more than %d MiB", what,
+                      tool->argv[0], MAX_SAID >> 20);
   if (said) {
     *said = running.said;
     running.said = (struct coffer_buffer){ 0 };

@@ -9,8 +9,8 @@
 
 /* Verifies the signature of the manifest in a provider's folder, and of a
  * report of the kit beside it, and notes in the receipt what counts: the report
- * does when the same key signed it.  E_UNSIGNED for
- * a signature that does not fit; without one nothing is noted. */
+ * does when the same key signed it.  E_UNSIGNED for a signature that does not
+ * fit; without one nothing is noted. */
 int trust_record (const struct place *place, int dir_fd,
                   const struct manifest *manifest, struct receipt *receipt,
                   struct error **err);

@@ -32,10 +32,14 @@
 #define FS_TRUNCATE (UINT64_C (1) << 14)
 #define FS_ABI_1 (FS_REFER - 1)
 
+/* Beside certificates there are keys: /etc/ssl/private, /etc/pki/tls/private. */
 static const char *const readable[] = {
   "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib",
   "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
-  "/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/var/lib/ca-certificates",
+  "/etc/ca-certificates", "/var/lib/ca-certificates", "/etc/ssl/certs",
+  "/etc/ssl/cert.pem", "/etc/ssl/ca-bundle.pem", "/etc/ssl/openssl.cnf",
+  "/etc/pki/ca-trust", "/etc/pki/tls/certs", "/etc/pki/tls/cert.pem",
+  "/etc/pki/tls/openssl.cnf", "/etc/pki/tls/openssl.d",
   "/etc/crypto-policies", "/usr/share/crypto-policies", "/etc/ld.so.cache",
   "/etc/resolv.conf", "/run/systemd/resolve", "/run/resolvconf",
   "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf",

@@ -73,7 +73,7 @@ rank (const char *verdict)
 
   for (i = 0; order[i] && strcmp (order[i], verdict) != 0; i++)
     ;
-  return i;
+  return order[i] ? i : 0;      /* a word of nobody's is no improvement */
 }
 
 /* What is new and did not pass is worse than what was not there. */
@@ -148,7 +148,7 @@ compare_heads (const json_t *old, const json_t *new)
   for (i = 0; paths[i]; i++) {
     a = member (old, paths[i]);
     b = member (new, paths[i]);
-    if (!a || !b || !json_equal (a, b))
+    if ((a || b) && !(a && b && json_equal (a, b)))
       json_array_append_new (heads, json_pack ("{s:s, s:O?, s:O?}", "what",
                                                paths[i], "old", a, "new", b));
   }
@@ -157,23 +157,52 @@ compare_heads (const json_t *old, const json_t *new)
 
 /* ---- printing ------------------------------------------------------------ */
 
+/* A report may be anybody's: no byte of it moves the cursor. */
+static void
+print_shown (const json_t *text, size_t most)
+{
+  const size_t size = json_string_length (text);
+  auto_free char *shown = text_escape (json_string_value (text),
+                                       size < most ? size : most);
+
+  printf ("%s", shown ? shown : "?");
+}
+
 static void
 print_value (const json_t *value)
 {
   auto_free char *text = NULL;
 
   if (json_is_string (value))
-    printf ("%.80s", json_string_value (value));
-  else if ((text = json_dumps (value, JSON_ENCODE_ANY)))
+    print_shown (value, 80);
+  else if ((text = json_dumps (value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII)))
     printf ("%s", text);
   else
     printf ("nothing");
 }
 
 static void
+print_case (const json_t *row)
+{
+  const json_t *reason = json_object_get (row, "reason");
+
+  printf ("%s ", json_string_value (json_object_get (row, "change")));
+  print_shown (json_object_get (row, "id"), 200);
+  printf (": ");
+  print_shown (json_object_get (row, "old"), 80);
+  printf (" -> ");
+  print_shown (json_object_get (row, "new"), 80);
+  if (json_is_string (reason)) {
+    printf (": ");
+    print_shown (reason, SIZE_MAX);
+  }
+  putchar ('\n');
+}
+
+static void
 print_text (const json_t *difference)
 {
-  const json_t *row, *reason;
+  const json_t *row;
   size_t i;
 
   json_array_foreach (json_object_get (difference, "heads"), i, row) {
@@ -183,21 +212,8 @@ print_text (const json_t *difference)
     print_value (json_object_get (row, "new"));
     putchar ('\n');
   }
-  json_array_foreach (json_object_get (difference, "cases"), i, row) {
-    printf ("%s %s: %s -> %s",
-            json_string_value (json_object_get (row, "change")),
-            json_string_value (json_object_get (row, "id")),
-            json_string_value (json_object_get (row, "old")),
-            json_string_value (json_object_get (row, "new")));
-    reason = json_object_get (row, "reason");
-    if (json_is_string (reason)) {
-      auto_free char *shown = text_escape (json_string_value (reason),
-                                           json_string_length (reason));
-
-      printf (": %s", shown ? shown : "?");
-    }
-    putchar ('\n');
-  }
+  json_array_foreach (json_object_get (difference, "cases"), i, row)
+    print_case (row);
 }
 
 int
