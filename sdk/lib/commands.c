@@ -25,6 +25,7 @@
 
 #define COMMANDS_MAX 4096       /* of one set, in its whole life */
 #define LOOK_AGAIN_NS 2000000
+#define LOOKS 2                 /* without finding any: then there is none */
 
 struct command {
   struct command *next;
@@ -128,7 +129,7 @@ kill_all_marked (const struct coffer_commands *commands, const char *id,
 {
   int looks = 0, n;
 
-  while (looks < 2) {
+  while (looks < LOOKS) {
     n = signal_marked (commands, id, SIGKILL);
     if (n < 0)
       return -1;
@@ -161,7 +162,7 @@ coffer_commands_end (struct coffer_call *call,
                      struct coffer_commands *commands)
 {
   unsigned running;
-  int left;
+  int left, quiet = 0;
 
   for (;;) {
     running = count_running (commands);
@@ -169,9 +170,10 @@ coffer_commands_end (struct coffer_call *call,
     if (left < 0)
       return call ? coffer_fail_errno (call, errno, "the commands")
                   : COFFER_IO;
-    if (running == 0 && left == 0)
+    quiet = running == 0 && left == 0 ? quiet + 1 : 0;
+    if (quiet == LOOKS)
       return COFFER_OK;
-    if (call && coffer_now_ns () >= call->deadline_ns)
+    if (call && !quiet && coffer_now_ns () >= call->deadline_ns)
       return coffer_fail_errno (call, ETIMEDOUT, "the commands");
     poll (NULL, 0, 2);
   }
@@ -233,14 +235,16 @@ attend (void *data)
   struct command *command = ((struct attended *) data)->command;
   struct coffer_exec_exit how = {.size = sizeof how, .exec = command->id};
   struct coffer_process_end end = {.code = -1};
-  int all;
+  int all, quiet = 0;
 
   free (data);
   all = await_end (commands, command, &how) || commands->single;
   coffer_process_reap (command->pidfd, &end);
   coffer_fd_close (&command->pidfd);
-  while (all && kill_marked (commands, command, &how))
-    ;
+  while (all && quiet < LOOKS) {
+    quiet = kill_marked (commands, command, &how) ? 0 : quiet + 1;
+    poll (NULL, 0, 1);
+  }
   how.code = end.code;
   how.signal = end.signal;
   how.cpu_us = end.cpu_us;

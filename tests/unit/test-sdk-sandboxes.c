@@ -436,7 +436,7 @@ work (void *data)
   int32_t code;
 
   fakehost_init (&host, TIMEOUT_MS);
-  for (int i = 0; i < 60; i++) {
+  for (int i = 0; i < 20; i++) {
     const char *id = ids[i % 2];
 
     fakehost_reset (&host, TIMEOUT_MS);
