@@ -198,6 +198,26 @@ kill_anywhere (struct host *host, const char *id,
   return 0;
 }
 
+/* Only its provider can end it, and that may have been taken away. */
+static int
+kill_recorded (struct host *host, const struct sandbox_record *record,
+               const struct provider_call *call, int *already_gone,
+               struct error **err)
+{
+  struct error *error = NULL;
+  int orphan;
+
+  if (kill_at (host, record->provider, record->id, call, already_gone, &error)
+      == 0)
+    return kill_run (host, record->id, call, already_gone, err);
+  orphan = error->number == E_UNKNOWN_PROVIDER;
+  error_move (err, error);
+  if (orphan)
+    error_hint (err, "install %s again, which made it and alone can end it",
+                record->provider);
+  return -1;
+}
+
 int
 sandbox_kill (struct host *host, const char *provider, const char *id,
               const struct provider_call *call, int *already_gone,
@@ -219,11 +239,8 @@ sandbox_kill (struct host *host, const char *provider, const char *id,
       return -1;
     return kill_run (host, id, call, already_gone, err);
   }
-  if (host_find (host, id, &record, &error) == 0) {
-    if (kill_at (host, record->provider, id, call, already_gone, err) < 0)
-      return -1;
-    return kill_run (host, id, call, already_gone, err);
-  }
+  if (host_find (host, id, &record, &error) == 0)
+    return kill_recorded (host, record, call, already_gone, err);
   if (!error || error->number != E_UNKNOWN_SANDBOX)
     return error_move (err, error);
   error_free (error);

@@ -177,6 +177,9 @@ is "also in JSON" "$status $(json "$out" 'd["error"]["code"], d["error"]["detail
 is "and the provider is there" "$(ls -A "$providers")" parrot
 run coffer provider uninstall parrot --force --json
 is "--force leaves it" "$status $(json "$out" 'd["left_sandboxes"]')" "0 ['$id']"
+run coffer sandbox kill "$id"
+like "which only that provider can end" "$(cat "$err")" 'hint: install parrot again'
+is "and is kept" "$status" 4
 coffer provider install "$T/durable" >/dev/null 2>&1
 coffer provider enable parrot >/dev/null
 coffer sandbox list >/dev/null

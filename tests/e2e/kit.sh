@@ -110,6 +110,8 @@ is "one report is not enough" "$status" 2
 # -- refusals
 run coffer kit no-such-provider
 is "an unknown provider" "$status" 4
+run coffer kit "$box/example.so"
+like "a module in place of its manifest" "$status $(cat "$err")" '^2 .*E6006: .* neither a manifest'
 run coffer kit "$box" --only nothing.like-this
 is "no case of that name" "$status" 2
 run coffer kit "$box" --seed x

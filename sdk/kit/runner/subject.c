@@ -64,6 +64,16 @@ entry_of (struct registry *registry, const char *id)
 static int
 find_path (struct subject *subject, const char *path, struct error **err)
 {
+  const char *end = strrchr (path, '.');
+  struct stat st;
+
+  if (stat (path, &st) == 0 && S_ISREG (st.st_mode)
+      && (end == NULL || strcmp (end, ".yaml") != 0)) {
+    error_set (err, E_INVALID, 0, "%s is neither a manifest nor a folder",
+               path);
+    error_hint (err, "name the sealed manifest, ID.yaml");
+    return -1;
+  }
   if (registry_load_folder (subject->place, path, &subject->registry, err) < 0)
     return -1;
   subject->entry = &subject->registry->entries[0];
