@@ -56,6 +56,12 @@ def octal (header):
 def wrong (header):
     header[148:156] = b"000001\0 "
 
+# GNU's own: 100 MiB, of which the last 512 bytes are there.
+def holes (header):
+    header[156:157] = b"S"
+    header[386:410] = b"%011o\0%011o\0" % ((100 << 20) - 512, 512)
+    header[483:495] = b"%011o\0" % (100 << 20); summed (header)
+sparse = raw (holes, 512) + b"x" * 512
 body = tar (good)
 end = body.rstrip (b"\0")
 whole = body[:(len (end) + 511) // 512 * 512]   # without the blocks of the end
@@ -97,7 +103,13 @@ cases = {
     "checksum": ("", whole + raw (wrong) + bytes (1024)),
     "cut": ("", body[:len (whole) // 2]),
     "garbage": ("", body + b"garbage" * 200),
-    "two-tars": ("twice", body + body),
+    "no-end": ("cut off", whole),
+    "half-an-end": ("cut off", whole + bytes (512)),
+    "end-and-more": ("behind its end", whole + bytes (512) + whole[:512] + bytes (1024)),
+    "two-tars": ("behind its end", body + body),
+    "other-tar": ("behind its end", body + tar ([entry ("q/x")])),
+    "long-end": ("no end", body + bytes (2 << 20)),
+    "holes": ("holes", whole + sparse + bytes (1024)),
     "noise": ("", bytes (range (256)) * 64),
 }
 with open (f"{top}/cases", "w") as list:

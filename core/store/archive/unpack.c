@@ -30,6 +30,7 @@ struct unpacker {
   struct report *report;
   SHA2_CTX hash;
   uint64_t entries;
+  int64_t end;                  /* of the last entry, in what is unpacked */
   char block[65536];
 };
 
@@ -182,6 +183,20 @@ unpack_folder (struct unpacker *unpacker, struct item *item)
   return 0;
 }
 
+/* Up to the end of the file nothing more is to come: what is left out counts as
+ * if it were there, as whoever copies it makes it so. */
+static int
+hole_check (struct unpacker *unpacker, const struct item *item, int64_t end)
+{
+  const int64_t hole = archive_entry_size (item->entry) - end;
+
+  if (hole > 0)
+    unpacker->report->bytes += (uint64_t) hole;
+  if (unpacker->report->bytes > unpacker->caps->bytes)
+    return refuse (unpacker, item, "all files together are too large");
+  return 0;
+}
+
 static int
 body_write (struct unpacker *unpacker, struct item *item, int fd)
 {
@@ -219,7 +234,7 @@ body_write (struct unpacker *unpacker, struct item *item, int fd)
   }
   if (r != ARCHIVE_EOF)
     return fail_in (unpacker, item->shown);
-  return 0;
+  return hole_check (unpacker, item, end);
 }
 
 static int
@@ -363,6 +378,8 @@ unpack_kind (struct unpacker *unpacker, struct item *item)
           || (archive_entry_filetype (item->entry) != AE_IFREG
               && archive_entry_filetype (item->entry) != AE_IFDIR)))
     return refuse (unpacker, item, "neither a folder nor a regular file");
+  if (unpacker->caps->package && archive_entry_sparse_count (item->entry) > 0)
+    return refuse (unpacker, item, "a file with holes");
   if (archive_entry_hardlink (item->entry))
     return unpack_hardlink (unpacker, item);
   switch (archive_entry_filetype (item->entry)) {
@@ -489,34 +506,86 @@ read_more (struct archive *in, void *data, const void **block)
 }
 
 static int
+archive_open (struct archive *in, struct unpacker *unpacker)
+{
+  /* Only what needs no other program. */
+  return archive_read_support_filter_gzip (in) != ARCHIVE_OK
+             || archive_read_support_filter_bzip2 (in) != ARCHIVE_OK
+             || archive_read_support_filter_xz (in) != ARCHIVE_OK
+             || archive_read_support_filter_zstd (in) != ARCHIVE_OK
+             || archive_read_open (in, unpacker, NULL, read_more, NULL)
+                  != ARCHIVE_OK
+           ? fail_in (unpacker, NULL) : 0;
+}
+
+static int
 archive_begin (struct unpacker *unpacker)
 {
-  struct archive *in = unpacker->in;
-
-  /* Only what needs no other program. */
-  if (archive_read_support_format_tar (in) != ARCHIVE_OK
-      || archive_read_support_filter_gzip (in) != ARCHIVE_OK
-      || archive_read_support_filter_bzip2 (in) != ARCHIVE_OK
-      || archive_read_support_filter_xz (in) != ARCHIVE_OK
-      || archive_read_support_filter_zstd (in) != ARCHIVE_OK
-      || (unpacker->caps->package
-          && archive_read_set_options (in, "tar:read_concatenated_archives")
-               != ARCHIVE_OK)
-      || archive_read_open (in, unpacker, NULL, read_more, NULL)
-           != ARCHIVE_OK)
+  if (archive_read_support_format_tar (unpacker->in) != ARCHIVE_OK)
     return fail_in (unpacker, NULL);
+  return archive_open (unpacker->in, unpacker);
+}
+
+/* Two blocks of zeros end it, and more may fill the record of a tape. */
+#define END_LEAST 1024
+#define END_MOST (1024 * 1024)
+
+static int
+zeros_check (struct unpacker *unpacker)
+{
+  static const char zeros[4096];
+  const void *block;
+  int64_t offset, end = 0;
+  size_t size;
+  int r;
+
+  while ((r = archive_read_data_block (unpacker->in, &block, &size, &offset))
+         == ARCHIVE_OK) {
+    const char *bytes = block;
+    size_t at, n;
+
+    end = offset + (int64_t) size;
+    at = offset < unpacker->end ? (size_t) (unpacker->end - offset) : 0;
+    for (; at < size; at += n) {
+      n = size - at < sizeof zeros ? size - at : sizeof zeros;
+      if (memcmp (bytes + at, zeros, n) != 0)
+        return report_fail (unpacker->report, NULL,
+                            "there is something behind its end");
+    }
+    if (end > unpacker->end + END_MOST)
+      return report_fail (unpacker->report, NULL, "its end has no end");
+  }
+  if (r != ARCHIVE_EOF)
+    return fail_in (unpacker, NULL);
+  if (end < unpacker->end + END_LEAST)
+    return report_fail (unpacker->report, NULL,
+                        "the blocks that end it are missing: it was cut off");
   return 0;
 }
 
 /* Another archive behind the first, or anything else, is one that two readers
- * could take for two things. */
+ * could take for two things: it is looked at a second time, as bytes. */
 static int
 end_check (struct unpacker *unpacker)
 {
+  struct archive_entry *entry;
   struct stat st;
 
-  if (fstat (STDIN_FILENO, &st) < 0 || !S_ISREG (st.st_mode))
+  archive_read_free (unpacker->in);
+  unpacker->in = archive_read_new ();
+  if (unpacker->in == NULL)
+    return report_fail (unpacker->report, NULL, "out of memory");
+  if (fstat (STDIN_FILENO, &st) < 0 || !S_ISREG (st.st_mode)
+      || lseek (STDIN_FILENO, 0, SEEK_SET) < 0)
     return report_fail (unpacker->report, NULL, "it is no regular file");
+  if (archive_read_support_format_raw (unpacker->in) != ARCHIVE_OK)
+    return fail_in (unpacker, NULL);
+  if (archive_open (unpacker->in, unpacker) < 0)
+    return -1;
+  if (archive_read_next_header (unpacker->in, &entry) != ARCHIVE_OK)
+    return fail_in (unpacker, NULL);
+  if (zeros_check (unpacker) < 0)
+    return -1;
   if (archive_filter_bytes (unpacker->in, -1) != st.st_size)
     return report_fail (unpacker->report, NULL,
                         "there is something behind its end");
@@ -547,6 +616,7 @@ unpack (const struct caps *caps, struct report *report)
       break;
     r = next == ARCHIVE_OK ? unpack_entry (unpacker, entry)
                            : fail_in (unpacker, NULL);
+    unpacker->end = (archive_filter_bytes (unpacker->in, 0) + 511) / 512 * 512;
   }
   if (r == 0 && unpacker->entries == 0)
     r = report_fail (report, NULL, "there is nothing in it");
