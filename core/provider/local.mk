@@ -25,6 +25,7 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/seal.c %D%/seal.h \
   %D%/signature.c %D%/signature.h \
   %D%/trust.c %D%/trust.h \
+  %D%/writable.c %D%/writable.h \
   %D%/source.c %D%/source-env.c %D%/source-fetch.c %D%/source-git.c \
   %D%/source.h \
   %D%/stage.c %D%/stage.h \

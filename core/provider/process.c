@@ -27,6 +27,7 @@
 #include "provider/opening.h"
 #include "provider/trace.h"
 #include "provider/worker.h"
+#include "provider/writable.h"
 
 #define WORKER_NAME "coffer-worker"
 #define START_NS (10 * 1000000000LL)
@@ -174,7 +175,8 @@ lifeline_new (struct process *process, struct error **err)
 /* ---- the start frame ------------------------------------------------------ */
 
 static json_t *
-rights_json (const struct provider *provider, int strict, int held)
+rights_json (const struct provider *provider, int strict, int held,
+             const struct coffer_strings *writable)
 {
   const struct manifest *manifest = provider->manifest;
   const struct manifest_permissions *may = &manifest->permissions;
@@ -184,7 +186,8 @@ rights_json (const struct provider *provider, int strict, int held)
                     "strict", strict, "hold", held, "degraded",
                     provider->entry->allow_degraded, "cgroup", may->cgroup,
                     "read", channel_from_list (may->read), "write",
-                    channel_from_list (may->write), "exec",
+                    channel_from_list ((char *const *) coffer_strings_view (writable)),
+                    "exec",
                     channel_from_list (may->exec), "memory",
                     (json_int_t) limits->memory_bytes, "open_files",
                     (json_int_t) limits->files, "processes",
@@ -193,7 +196,8 @@ rights_json (const struct provider *provider, int strict, int held)
 }
 
 static json_t *
-start_json (const struct provider *provider, int strict, int held)
+start_json (const struct provider *provider, int strict, int held,
+            const struct coffer_strings *writable)
 {
   const struct opening *opening = provider->opening;
   const struct coffer_note *note = &opening->note;
@@ -209,7 +213,7 @@ start_json (const struct provider *provider, int strict, int held)
     opening->state_dir >= 0, "host", opening->host, "capabilities",
     channel_from_list (provider->manifest->capabilities), "config",
     channel_from_list (opening->config), "files", files, "rights",
-    rights_json (provider, strict, held), "note", "name", note->name, "major",
+    rights_json (provider, strict, held, writable), "note", "name", note->name, "major",
     note->contract_major, "minor", note->contract_minor, "least",
     note->least_minor, "threads", note->threads, "needs",
     (json_int_t) note->needs);
@@ -222,10 +226,14 @@ send_start (const struct provider *provider, const struct process *process,
 {
   const struct opening *opening = provider->opening;
   int64_t deadline = coffer_now_ns () + START_NS;
-  auto_json json_t *frame = start_json (provider, process->strict, process->held);
+  coffer_autostrings struct coffer_strings writable = { 0 };
+  auto_json json_t *frame = NULL;
   struct contract_fds fds = { .count = 0 };
   size_t i = 0;
 
+  if (writable_resolve (provider->entry, provider->place, &writable, err) < 0)
+    return -1;
+  frame = start_json (provider, process->strict, process->held, &writable);
   if (!frame)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
   fds.fd[fds.count++] = opening->module_fd;

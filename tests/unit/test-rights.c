@@ -139,6 +139,51 @@ files_with_permission_open (void **state)
   assert_int_equal (rmdir (remove), 0);
 }
 
+/* A stranger's that asks to write `asked`, which is a link to `to` by the time it
+ * is opened (NULL: no link); the error's number. */
+static int
+open_stranger (const char *asked, const char *to, int local)
+{
+  auto_free char *yaml = text_printf ("permissions: {write: [%s]}", asked);
+  const struct fixture_spec spec
+    = { .module = "hostile", .yaml = yaml, .local = local };
+  struct fixture *fixture = fixture_new (&spec);
+  auto_free char *target
+    = to ? text_printf ("%s/%s", fixture->dir, to) : NULL;
+  auto_error struct error *err = NULL;
+  int number;
+
+  if (target) {
+    unlink (asked);
+    assert_int_equal (symlink (target, asked), 0);
+  }
+  number = fixture_open (fixture, PROVIDER_WORKER, &err);
+  fixture_free (fixture);
+  return number;
+}
+
+/* Its receipt and the operator's keys among them: also by a link that leads
+ * there, and as a part of more. */
+static void
+what_coffer_believes_is_nobodys_to_write (void **state)
+{
+  char dir[] = "/tmp/coffer-unit-XXXXXX", asked[64];
+  void *remove = dir;
+
+  (void) state;
+  assert_non_null (mkdtemp (dir));
+  snprintf (asked, sizeof asked, "%s/link", dir);
+  assert_int_equal (open_stranger (asked, "state/providers", 1), E_DENIED);
+  assert_int_equal (open_stranger (asked, "config", 1), E_DENIED);
+  assert_int_equal (open_stranger (asked, "nothing/there", 1), 0);
+  assert_int_equal (open_stranger (asked, ".", 1), E_DENIED);
+  assert_int_equal (open_stranger ("/tmp", NULL, 1), E_DENIED);
+  assert_int_equal (open_stranger ("/tmp", NULL, 0), 0);
+  assert_int_equal (unlink (asked), 0);
+  assert_int_equal (open_stranger (dir, NULL, 1), 0);
+  assert_int_equal (rmdir (remove), 0);
+}
+
 static void
 programs_need_permission (void **state)
 {
@@ -606,7 +651,8 @@ main (void)
     cmocka_unit_test (files_need_permission),
     cmocka_unit_test (what_may_be_read_is_not_changed),
     cmocka_unit_test (files_with_permission_open),
-    cmocka_unit_test (programs_need_permission),
+    cmocka_unit_test (what_coffer_believes_is_nobodys_to_write),
+  cmocka_unit_test (programs_need_permission),
     cmocka_unit_test (what_a_worker_started_ends_with_it),
     cmocka_unit_test (sockets_are_the_hosts),
     cmocka_unit_test (permitted_connections_are_made_by_the_host),

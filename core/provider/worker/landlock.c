@@ -7,7 +7,9 @@
 
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -97,10 +99,10 @@ allow_fd (struct domain *domain, int fd, uint64_t allowed)
 
 /* A path that is not there grants nothing. */
 static int
-allow_path (struct domain *domain, const char *path, uint64_t allowed,
-            struct error **err)
+allow_opened (struct domain *domain, int take_fd, const char *path,
+              uint64_t allowed, struct error **err)
 {
-  coffer_autoclose int fd = open (path, O_PATH | O_CLOEXEC);
+  coffer_autoclose int fd = take_fd;
 
   if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
     return 0;
@@ -110,13 +112,37 @@ allow_path (struct domain *domain, const char *path, uint64_t allowed,
 }
 
 static int
+allow_path (struct domain *domain, const char *path, uint64_t allowed,
+            struct error **err)
+{
+  return allow_opened (domain, open (path, O_PATH | O_CLOEXEC), path, allowed,
+                       err);
+}
+
+/* The host named it without a link on the way: one that is there now was put
+ * there since. */
+static int
+allow_writable (struct domain *domain, const char *path, struct error **err)
+{
+  const struct open_how how
+    = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+  int fd = (int) syscall (SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+
+  if (fd < 0 && errno == ENOSYS)
+    fd = open (path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  return allow_opened (domain, fd, path, RIGHTS_WRITE, err);
+}
+
+static int
 allow_list (struct domain *domain, char *const *paths, uint64_t allowed,
             struct error **err)
 {
-  for (; paths && *paths; paths++)
-    if (allow_path (domain, *paths, allowed, err) < 0)
-      return -1;
-  return 0;
+  int r = 0;
+
+  for (; r == 0 && paths && *paths; paths++)
+    r = allowed == RIGHTS_WRITE ? allow_writable (domain, *paths, err)
+                                : allow_path (domain, *paths, allowed, err);
+  return r;
 }
 
 /* What the dynamic loader and the C library open in any program. */
