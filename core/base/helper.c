@@ -164,11 +164,27 @@ report_wait (struct helper *helper, const struct helper_watch *watch,
     if (r < 0 || coffer_now_ns () >= deadline)
       return error_set (err, E_IO, r < 0 ? errno : ETIMEDOUT,
                         "waiting for %s", helper->name);
-    /* It reads from the same open file. */
-    done = total ? lseek (source, 0, SEEK_CUR) : 0;
+    /* It reads from the same open file, or writes to it. */
+    done = source >= 0 ? lseek (source, 0, SEEK_CUR) : 0;
     if (watch->progress && done > 0)
       watch->progress (watch->data, (uint64_t) done, total, NULL);
   }
+}
+
+/* A line before the report: how much it is going to be, where that is known only
+ * to the helper.  What comes after it stays in the text. */
+static void
+total_take (char *text, size_t *used, uint64_t *total)
+{
+  const size_t n = strlen (HELPER_TOTAL);
+  char *end = memchr (text, '\n', *used);
+
+  if (!end || *used < n || memcmp (text, HELPER_TOTAL, n) != 0)
+    return;
+  *end++ = '\0';
+  text_parse_u64 (text + n, 1, INT64_MAX, total);
+  *used -= (size_t) (end - text);
+  memmove (text, end, *used);
 }
 
 /* All of the report: its end is the helper's. */
@@ -189,6 +205,7 @@ report_read (struct helper *helper, const struct helper_watch *watch,
       continue;
     if (n <= 0 || (used += (size_t) n) >= size - 1)
       break;
+    total_take (text, &used, &total);
   }
   text[used] = '\0';
   return 0;

@@ -13,6 +13,9 @@
 
 #define HELPER_FOLDER_FD 3
 #define HELPER_REPORT_FD 4
+/* Before its report a helper may say how many bytes it is going to be, with a
+ * newline behind the number. */
+#define HELPER_TOTAL "total "
 
 struct helper_program {
   const char *name;             /* coffer-archive */
@@ -51,7 +54,8 @@ struct helper_watch {
 };
 
 /* Reads the report and waits for the end; the watch's cancel_fd ends it.  How
- * far it is says the place in `source`, a file of `size` bytes (0: not known).
+ * far it is says the place in `source` (-1: nothing does), of `size` bytes (0: not
+ * known, or the helper says it).
  * The program's error has its number, and `entry` in its details. */
 int helper_finish (struct helper *helper, const struct helper_watch *watch,
                    int source, uint64_t size, json_t **report,

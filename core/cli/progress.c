@@ -27,11 +27,28 @@ output_progress_begin (struct output_progress *progress,
   progress->started_ns = coffer_now_ns ();
 }
 
+/* "12MiB of 40MiB, 3MiB/s" */
+static char *
+amount (const struct output_progress *progress, uint64_t done, uint64_t total)
+{
+  const double seconds
+    = (double) (coffer_now_ns () - progress->started_ns) / 1e9;
+  auto_free char *size = text_format_size (done);
+  auto_free char *all = text_format_size (total);
+  auto_free char *rate
+    = text_format_size ((uint64_t) ((double) done / seconds));
+
+  if (!size || !all || !rate)
+    return NULL;
+  return text_printf ("%s%s%s, %s/s", size, total ? " of " : "",
+                      total ? all : "", rate);
+}
+
 static void
 draw (const struct output_progress *progress, uint64_t done, uint64_t total,
       const char *what)
 {
-  auto_free char *size = text_format_size (done), *escaped = NULL;
+  auto_free char *size = amount (progress, done, total), *escaped = NULL;
   char bar[BAR_WIDTH + 1];
   size_t filled;
 

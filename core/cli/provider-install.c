@@ -24,26 +24,42 @@
 
 /* -- install, upgrade ------------------------------------------------------ */
 
+struct installing {
+  struct cli *cli;
+  struct install_request request;
+  struct helper_watch watch;
+  struct output_progress progress;
+};
+
+/* The bar makes room for the question. */
 static int
 confirm (void *data, const char *question, struct error **err)
 {
-  return output_confirm (data, question, err);
+  struct installing *installing = data;
+
+  output_progress_end (&installing->progress);
+  return output_confirm (installing->cli, question, err);
 }
 
 static int
-request_fill (struct cli *cli, const char *source,
-              struct install_request *request, struct helper_watch *watch,
-              struct error **err)
+installing_init (struct installing *installing, struct cli *cli,
+                 const char *source, struct error **err)
 {
-  *request = (struct install_request){
+  struct helper_watch *watch = &installing->watch;
+
+  installing->cli = cli;
+  installing->request = (struct install_request){
     .words = { .source = source, .sha256 = cli_value (cli, "sha256"),
                .ref = cli_value (cli, "ref"),
                .subdir = cli_value (cli, "subdir") },
     .force = cli_flag (cli, "force"),
     .interactive = !cli->yes && !cli->json && isatty (STDIN_FILENO)
                    && isatty (STDERR_FILENO),
-    .confirm = confirm, .data = cli, .watch = watch
+    .confirm = confirm, .data = installing, .watch = watch
   };
+  output_progress_begin (&installing->progress, cli, "fetching");
+  watch->progress = output_progress_update;
+  watch->data = &installing->progress;
   watch->cancel_fd = sandbox_signals_catch (err);
   return watch->cancel_fd < 0 ? -1 : 0;
 }
@@ -111,13 +127,16 @@ static int
 install_run (struct cli *cli, struct error **err)
 {
   auto_install_report struct install_report report = { 0 };
-  struct install_request request;
-  struct helper_watch watch = { 0 };
+  struct installing installing;
   const struct place *place;
+  int r;
 
-  if (request_fill (cli, cli->args[0], &request, &watch, err) < 0
-      || cli_place (cli, &place, err) < 0
-      || install_provider (place, &request, &report, err) < 0)
+  if (installing_init (&installing, cli, cli->args[0], err) < 0
+      || cli_place (cli, &place, err) < 0)
+    return -1;
+  r = install_provider (place, &installing.request, &report, err);
+  output_progress_end (&installing.progress);
+  if (r < 0)
     return -1;
   return cli->json ? report_json (place, &report, err)
                    : report_print (place, report.old_version ? "replaced"
@@ -129,14 +148,17 @@ static int
 upgrade_run (struct cli *cli, struct error **err)
 {
   auto_install_report struct install_report report = { 0 };
-  struct install_request request;
-  struct helper_watch watch = { 0 };
+  struct installing installing;
   const struct place *place;
+  int r;
 
-  if (request_fill (cli, cli->n_args > 1 ? cli->args[1] : NULL, &request,
-                    &watch, err) < 0
-      || cli_place (cli, &place, err) < 0
-      || install_upgrade (place, cli->args[0], &request, &report, err) < 0)
+  if (installing_init (&installing, cli, cli->n_args > 1 ? cli->args[1] : NULL,
+                       err) < 0
+      || cli_place (cli, &place, err) < 0)
+    return -1;
+  r = install_upgrade (place, cli->args[0], &installing.request, &report, err);
+  output_progress_end (&installing.progress);
+  if (r < 0)
     return -1;
   return cli->json ? report_json (place, &report, err)
                    : report_print (place,

@@ -48,7 +48,17 @@ class Handler (http.server.BaseHTTPRequestHandler):
             return
         file = os.path.join (folder, name)
         if not os.path.isfile (file): return self.answer (404, body=b"no such file")
-        self.answer (200, body=open (file, "rb").read ())
+        body = open (file, "rb").read ()
+        if path.startswith ("/slow/"): return self.drip (body)
+        self.answer (200, body=body)
+
+    def drip (self, body):
+        self.send_response (200)
+        self.send_header ("Content-Length", str (len (body)))
+        self.end_headers ()
+        part = len (body) // 25 + 1
+        for i in range (0, len (body), part):
+            self.wfile.write (body[i:i + part]); time.sleep (0.08)
 
     def do_POST (self):
         seen.write (f"{self.command} {self.path} -\n")

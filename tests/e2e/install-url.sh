@@ -70,6 +70,30 @@ run coffer provider install "$url/%E4%BD%A0%E5%A5%BD.tar.gz" --sha256 "$sum"
 is "a name in another script" "$status" 0
 coffer provider uninstall parrot >/dev/null
 
+# On a terminal what takes a while says how far it is; with --json nothing does.
+python3 - "$COFFER_BUILD/coffer" "$url/slow/good.tar.gz" "$sum" "$T" <<'PY'
+import os, pty, sys
+coffer, url, sum, top = sys.argv[1:]
+for name, more in (("bar", []), ("quiet", ["--json"])):
+    pid, fd = pty.fork ()
+    if pid == 0:
+        os.execv (coffer, [coffer, "provider", "install", url, "--sha256", sum, "--force", "--yes", *more])
+    text = b""
+    try:
+        while True: text += os.read (fd, 4096)
+    except OSError:
+        pass
+    os.close (fd)
+    if os.waitpid (pid, 0)[1] == 0: open (f"{top}/{name}", "wb").write (text)
+PY
+like "a bar on a terminal" "$(tr '\r' '\n' <"$T/bar")" \
+  'fetching  \[#+\.+\] +[0-9]+%  [0-9.]+ ?[KM]?i?B of [0-9.]+ ?[KM]?i?B, [0-9.]+ ?[KM]?i?B/s'
+like "which is gone before what is said" "$(tr '\r' '\n' <"$T/bar" | cat -v)" '^\^\[\[Kparrot '
+unlike "none with --json" "$(cat "$T/quiet")" 'fetching|\[#'
+run coffer provider install "$url/slow/good.tar.gz" --sha256 "$sum" --force --yes
+unlike "none without a terminal" "$status $(cat "$out" "$err")" 'fetching|\[#'
+coffer provider uninstall parrot >/dev/null
+
 refused "another hash" 1 "E8006: .*not what --sha256 says" \
   coffer provider install "$url/good.tar.gz" --sha256 "$(printf %064d 0)"
 refused "no such file" 1 "E7002: .*404" coffer provider install "$url/none.tar.gz" --sha256 "$sum"

@@ -16,6 +16,7 @@
 
 #include <coffer/fd.h>
 
+#include "base/helper.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "fetch.h"
@@ -26,6 +27,7 @@
 struct fetching {
   uint64_t most, seconds;
   uint64_t bytes;
+  uint64_t total;               /* 0: not said yet */
   int too_large;
   char error[CURL_ERROR_SIZE + 256];
 };
@@ -57,14 +59,33 @@ body_write (char *bytes, size_t one, size_t count, void *data)
   return size;
 }
 
+/* What the peer says that it is going to be, once; who waits may show it. */
+static void
+total_write (struct fetching *fetching)
+{
+  char line[64];
+  int n = snprintf (line, sizeof line, HELPER_TOTAL "%llu\n",
+                    (unsigned long long) fetching->total);
+
+  if (coffer_write_all (FETCH_REPORT_FD, line, (size_t) n) < 0)
+    fail (fetching, "nobody waits for it", NULL);
+}
+
 /* Ends when nobody waits for the report any more. */
 static int
-look_around (void *data, curl_off_t a, curl_off_t b, curl_off_t c,
+look_around (void *data, curl_off_t total, curl_off_t done, curl_off_t c,
              curl_off_t d)
 {
+  struct fetching *fetching = data;
   struct pollfd p = { FETCH_REPORT_FD, 0, 0 };
 
-  (void) data, (void) a, (void) b, (void) c, (void) d;
+  (void) c, (void) d;
+  /* Once the file itself comes, and not the pages that lead to it. */
+  if (fetching->total == 0 && fetching->bytes > 0 && total >= done
+      && (uint64_t) total >= fetching->bytes) {
+    fetching->total = (uint64_t) total;
+    total_write (fetching);
+  }
   return poll (&p, 1, 0) > 0;
 }
 
@@ -112,6 +133,7 @@ options_set (CURL *curl, const char *url, struct fetching *fetching)
   SET (CURLOPT_WRITEDATA, fetching);
   SET (CURLOPT_NOPROGRESS, 0L);
   SET (CURLOPT_XFERINFOFUNCTION, look_around);
+  SET (CURLOPT_XFERINFODATA, fetching);
 #undef SET
   return r;
 }
