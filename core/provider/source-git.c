@@ -23,6 +23,9 @@
 #include "provider/tool.h"
 
 #define MAX_BLOBS 512
+/* A pack of a few bytes may unpack to any size, and be made of what it unpacks
+ * to again. */
+#define MAX_MEMORY (INT64_C (2) << 30)
 #define MAX_TREE_BYTES (INT64_C (1) << 30)
 
 struct git {
@@ -79,6 +82,7 @@ git_run (const struct git *git, const char *const *words, int out,
   const struct tool tool = {
     .argv = argv, .env = coffer_strings_view (&git->env),
     .dir = git->stage->dir, .out = out, .file_bytes = SOURCE_MAX_BYTES,
+    .data_bytes = MAX_MEMORY,
     .deadline_ns = git->deadline_ns,
     .cancel_fd = git->watch ? git->watch->cancel_fd : -1
   };

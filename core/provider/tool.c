@@ -107,10 +107,62 @@ attributes_set (const struct tool *tool, posix_spawnattr_t *attributes)
          | posix_spawnattr_setsigdefault (attributes, &all);
 }
 
+/* -- its limits ------------------------------------------------------------ */
+
+#define N_LIMITS 2
+
+/* Those of a process of ours, as it is to have them: never more than it has. */
+static size_t
+limits_list (const struct tool *tool, int which[N_LIMITS],
+             struct rlimit limits[N_LIMITS])
+{
+  size_t n = 0;
+
+  if (tool->file_bytes) {
+    which[n] = RLIMIT_FSIZE;
+    limits[n++] = (struct rlimit){ tool->file_bytes, tool->file_bytes };
+  }
+#ifndef COFFER_SANITIZERS       /* whose shadows are larger than any limit */
+  if (tool->data_bytes) {
+    which[n] = RLIMIT_DATA;
+    limits[n++] = (struct rlimit){ tool->data_bytes, tool->data_bytes };
+  }
+#endif
+  return n;
+}
+
+/* What it starts may be born before a limit could be set from outside: so it
+ * takes them over at birth, as those of this process for that moment. */
+static void
+limits_lend (size_t n, const int which[], const struct rlimit limits[],
+             struct rlimit saved[])
+{
+  size_t i;
+
+  for (i = 0; i < n; i++) {
+    struct rlimit lent = { limits[i].rlim_cur, 0 };
+
+    getrlimit (which[i], &saved[i]);
+    lent.rlim_max = saved[i].rlim_max;
+    if (saved[i].rlim_cur > lent.rlim_cur)
+      setrlimit (which[i], &lent);
+  }
+}
+
+static void
+limits_return (size_t n, const int which[], const struct rlimit saved[])
+{
+  while (n-- > 0)
+    setrlimit (which[n], &saved[n]);
+}
+
 static int
 spawn (const struct tool *tool, const char *program, int out, int err,
        pid_t *pid)
 {
+  struct rlimit limits[N_LIMITS], saved[N_LIMITS];
+  int which[N_LIMITS];
+  const size_t n = limits_list (tool, which, limits);
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   char *env[MAX_ENV + 2] = { (char *) "PATH=" TOOL_PATH };
@@ -123,9 +175,14 @@ spawn (const struct tool *tool, const char *program, int out, int err,
   posix_spawnattr_init (&attributes);
   r = streams_set (tool, &actions, out, err)
       | attributes_set (tool, &attributes);
-  if (r == 0)
+  if (r == 0) {
+    limits_lend (n, which, limits, saved);
     r = posix_spawn (pid, program, &actions, &attributes,
                      (char *const *) tool->argv, env);
+    limits_return (n, which, saved);
+  }
+  for (i = 0; r == 0 && i < n; i++)
+    prlimit (*pid, which[i], &limits[i], NULL);
   posix_spawn_file_actions_destroy (&actions);
   posix_spawnattr_destroy (&attributes);
   return r;
@@ -160,11 +217,6 @@ start (const struct tool *tool, struct running *running, struct error **err)
   if (r != 0) {
     running->pid = 0;
     return error_set (err, E_IO, r, "start %s", tool->argv[0]);
-  }
-  if (tool->file_bytes) {
-    const struct rlimit limit = { tool->file_bytes, tool->file_bytes };
-
-    prlimit (running->pid, RLIMIT_FSIZE, &limit, NULL);
   }
   return 0;
 }

@@ -20,6 +20,7 @@ struct tool {
   int out;                      /* its standard output; -1: kept in `said` */
   int terminal;                 /* it asks the user itself: streams are ours */
   uint64_t file_bytes;          /* the largest file it may write; 0: any */
+  uint64_t data_bytes;          /* memory of a process of it; 0: any */
   int64_t deadline_ns;
   int cancel_fd;                /* -1: none */
 };

@@ -122,7 +122,7 @@ def more (name, text, part):
     print (name, part, sep="\t", file=open (f"{top}/cases", "a"))
 more ("behind-gzip", packed + b"something else", "behind its end")
 more ("gzip-cut", packed[:-9], ".")
-more ("gzip-damaged", packed[:len (packed) // 2] + b"\0" * 64 + packed[len (packed) // 2 + 64:], ".")
+more ("gzip-damaged", packed[:10] + b"\xff" * 64 + packed[74:], ".")
 more ("gzip-nothing", gzip.compress (b""), ".")
 more ("empty", b"", ".")
 more ("zip", b"PK\3\4" + bytes (100), ".")

@@ -46,6 +46,13 @@ UNIT_TESTS += %D%/test-registry
 %C%_test_registry_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_registry_LDADD = $(UNIT_PROVIDER_LIBS)
 
+UNIT_TESTS += %D%/test-tool
+%C%_test_tool_SOURCES = %D%/test-tool.c %D%/harness.h
+%C%_test_tool_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_tool_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_tool_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_tool_LDADD = $(UNIT_PROVIDER_LIBS)
+
 UNIT_TESTS += %D%/test-receipt
 %C%_test_receipt_SOURCES = %D%/test-receipt.c %D%/harness.h
 %C%_test_receipt_CPPFLAGS = $(UNIT_CPP_FLAGS)
