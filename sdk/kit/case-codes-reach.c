@@ -22,20 +22,24 @@ ask_list (struct kit *kit, struct kit_reply *reply)
   return 1;
 }
 
+/* Until one answers so: codes.unclaimed judges each. */
 static int
 ask_unclaimed (struct kit *kit, struct kit_reply *reply)
 {
   const char *word;
   uint32_t op;
+  int asked = 0;
 
   for (size_t i = 0; (op = kit_operation (i)) != 0; i++) {
     word = kit_operation_capability (op);
     if (*word == '\0' || kit_claims_in_manifest (kit, word))
       continue;
-    kit_call_plain (kit_first (kit), reply, op, kit_sandbox (kit));
-    return 1;
+    asked = 1;
+    if (kit_call_plain (kit_first (kit), reply, op, kit_sandbox (kit))
+        == COFFER_UNSUPPORTED)
+      break;
   }
-  return 0;
+  return asked;
 }
 
 static int
