@@ -240,7 +240,7 @@ victim_start (struct arena *arena, unsigned uid)
   close (ends[1]);
   ready = arena->victim > 0
           && coffer_wait_fd (ends[0], POLLIN,
-                             coffer_now_ns () + INT64_C (5000000000), -1) == 1
+                             coffer_now_ns () + INT64_C (30000000000), -1) == 1
           && read (ends[0], &byte, 1) == 1;
   close (ends[0]);
   return ready ? 0 : -1;

@@ -203,7 +203,7 @@ spec_create (const struct attack *attack, int lifeline)
 static void
 output_take (int fd)
 {
-  const int64_t stop = coffer_now_ns () + INT64_C (5000000000);
+  const int64_t stop = coffer_now_ns () + INT64_C (30000000000);
   ssize_t n;
 
   while (arena.output_size + 1 < OUTPUT_MAX

@@ -111,7 +111,7 @@ payload_run (void)
   close (out[1]);
   if (started == COFFER_OK
       && coffer_wait_fd (out[0], POLLIN,
-                         coffer_now_ns () + INT64_C (5000000000), -1)
+                         coffer_now_ns () + INT64_C (30000000000), -1)
            == 1)
     while (read (out[0], bytes, sizeof bytes) > 0)
       ;

@@ -19,7 +19,7 @@ trap 'rm -rf "$new"' EXIT
 trap 'exit 1' HUP INT TERM
 # What it finds is kept here, named by its hash.
 ASAN_OPTIONS=detect_leaks=1:${ASAN_OPTIONS:-} "./$target" -runs="$runs" \
-  -seed=1 -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 -verbosity=0 \
+  -seed=1 -timeout=60 -rss_limit_mb=2048 -print_final_stats=0 -verbosity=0 \
   -artifact_prefix="./$name-" "$new" "$COFFER_SOURCE/tests/fuzz/seeds/$name" \
   >"$new/.log" 2>&1 </dev/null && {
     echo "PASS: fuzz $name, $runs runs"

@@ -54,7 +54,7 @@ call exec_start sandbox=sb-1 argv=no-such-program
 call exec_wait sandbox=sb-1 exec=x2
 like "a program that is none is said" "$(cat "$out")" '"failure":.*No such file'
 call exec_start sandbox=sb-1 argv=sh argv=-c argv='sleep 60 & sleep 60' \
-  opts.timeout_ms=200
+  opts.timeout_ms=1500
 call exec_wait sandbox=sb-1 exec=x3
 is "a timeout kills the command and what it started" \
   "$(said exec_exit 'r["timed_out"], r["signal"], r["killed"]')" "(True, 9, 2)"
@@ -203,7 +203,7 @@ like "and nothing of it runs" "$(cat "/proc/$worker/stat")" '\) T '
 call exec_start sandbox=sb-1 argv=true
 like "nothing is started meanwhile" "$(cat "$err")" 'paused'
 call sandbox_resume sandbox=sb-1
-like "it goes on" "$(cat "/proc/$worker/stat")" '\) [SR] '
+like "it goes on" "$(cat "/proc/$worker/stat")" '\) [SRD] '
 call exec_start sandbox=sb-1 argv=sh argv=-c \
   argv='i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done' out="$T/none"
 call metrics sandbox=sb-1

@@ -247,7 +247,8 @@ reap_body (const char *folder)
     poll (NULL, 0, 2);
   CHECK (count.reaped == 2 && count.killed == 1 && count.cpu_us > 1000);
   /* With nothing below there is nothing to do. */
-  CHECK (coffer_descendants_kill (NULL, 0, coffer_now_ns () + SECOND,
+  CHECK (coffer_descendants_kill (NULL, 0,
+                                  coffer_now_ns () + HARNESS_PATIENCE_NS,
                                   count_one, &count) == 0);
   CHECK (count.reaped == 2);
 }
@@ -280,7 +281,8 @@ kill_body (const char *folder)
   CHECK (waitpid (-1, NULL, WNOHANG) == -1 && errno == ECHILD);
   CHECK (count.killed >= 4);
   /* The pipe's end is open in none of them. */
-  CHECK (coffer_wait_fd (ends[0], POLLIN, coffer_now_ns () + SECOND, -1) == 1);
+  CHECK (coffer_wait_fd (ends[0], POLLIN,
+                         coffer_now_ns () + HARNESS_PATIENCE_NS, -1) == 1);
   CHECK (read (ends[0], &byte, 1) == 0);
 }
 
