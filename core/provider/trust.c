@@ -113,10 +113,14 @@ note_files (const struct manifest *m, struct receipt *receipt,
   receipt->n_modules = 1;
   receipt->modules[0].arch = strdup (module->arch);
   receipt->modules[0].name = strdup (module->file);
+  if (!receipt->modules[0].arch || !receipt->modules[0].name)
+    return error_set (err, E_NO_MEMORY, 0, "provider %s", m->id);
   memcpy (receipt->modules[0].sha256, module->sha256, SHA256_HEX_SIZE);
   receipt->n_files = m->n_files;
   for (i = 0; i < m->n_files; i++) {
     receipt->files[i].name = strdup (m->files[i].name);
+    if (!receipt->files[i].name)
+      return error_set (err, E_NO_MEMORY, 0, "provider %s", m->id);
     memcpy (receipt->files[i].sha256, m->files[i].sha256, SHA256_HEX_SIZE);
   }
   return 0;
@@ -238,5 +242,7 @@ trust_renew (const struct place *place, const struct registry_entry *entry,
     return 0;
   free (receipt->trust);
   receipt->trust = strdup ("signed");
+  if (!receipt->trust)
+    return error_set (err, E_NO_MEMORY, 0, "provider %s", receipt->id);
   return receipt_write (entry->dir_fd, receipt, err);
 }

@@ -324,14 +324,15 @@ new_file_open (struct coffer_new_file *file)
   return file->fd;
 }
 
-/* A worker may give nobody else the right to write. */
+/* A worker may give nobody else the right to write: an option that its provider
+ * cannot honour, whoever calls. */
 static int
 set_mode (int fd, mode_t mode)
 {
   if (fchmod (fd, mode) == 0)
     return 0;
   if (errno == ENOSYS)
-    errno = EPERM;
+    errno = EOPNOTSUPP;
   return -1;
 }
 

@@ -177,6 +177,7 @@ held () { # PID: the folders that it holds
     | grep -E '/(run/kit|tmp/coffer-kit)[.]'
 }
 begin () { # a run, whose folders are in $T/held when it is under way
+  : >"$out"                     # what is there is of the run before
   "$COFFER_BUILD/coffer" kit "$box" --only 'exec.*' >"$out" 2>"$err" &
   kit=$!
   ok "$1: a run is under way" soon 20 grep -q '^ok' "$out"
@@ -190,7 +191,7 @@ kill -TERM "$kit"; status=0; wait "$kit" || status=$?
 is "SIGTERM: it says so" "$status $(grep -c '^Bail out' "$out")" "143 1"
 is "SIGTERM: they are gone" "$(left)" ""
 begin SIGKILL
-mkdir "$(grep /tmp "$T/held")/of-a-case"
+tmp_held=$(grep /tmp "$T/held") && mkdir "$tmp_held/of-a-case"
 kill -KILL "$kit"; wait "$kit" 2>/dev/null
 is "SIGKILL: they are left" "$(left | wc -l)" 2
 # Its case dies with it, a moment later.

@@ -51,7 +51,8 @@ int coffer_remove_beneath (int root, const char *path, int recursive,
 /* A file that appears under its name only when it is whole: written under a
  * temporary name beside it, then renamed.  Begin returns its descriptor, which
  * the struct owns; then comes commit, and abort where that was not reached or
- * failed.  `mode` is that of the file, whatever the umask. */
+ * failed.  `mode` is that of the file, whatever the umask; one that lets others
+ * write is EOPNOTSUPP in a worker, which may not give that away. */
 struct coffer_new_file {
   int dir;                      /* all of it is for these functions only */
   int fd;

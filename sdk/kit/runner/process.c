@@ -159,11 +159,13 @@ struct work {
 };
 
 static _Noreturn void
-child (struct run *run, const struct work *work, int log)
+child (struct run *run, const struct work *work, int log, pid_t parent)
 {
   int null = open ("/dev/null", O_RDWR | O_CLOEXEC);
 
   prctl (PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid () != parent)     /* which ended before we asked */
+    _exit (127);
   setpgid (0, 0);
   sigprocmask (SIG_SETMASK, &original, NULL);
   if (null < 0 || dup2 (null, 0) < 0 || dup2 (log, 1) < 0 || dup2 (log, 2) < 0)
@@ -258,12 +260,13 @@ static pid_t
 start (struct run *run, const struct work *work, int log, int *pidfd,
        struct error **err)
 {
+  const pid_t parent = getpid ();
   pid_t pid;
 
   fflush (NULL);
   pid = fork ();
   if (pid == 0)
-    child (run, work, log);
+    child (run, work, log, parent);
   if (pid < 0)
     return error_set (err, E_IO, errno, "start a case");
   *pidfd = (int) syscall (SYS_pidfd_open, pid, 0);
