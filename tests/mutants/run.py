@@ -204,7 +204,7 @@ def has_sanitizers():
 
 
 def mutants_of(options):
-    rows = table()
+    rows = list(table())
     if options.mutants:
         return [r for r in rows if r[0] in options.mutants]
     if options.full or not has_sanitizers():
