@@ -329,16 +329,39 @@ fixture_start_plain (void)
   return fixture_start (&(struct fixture_spec){ .module = "hostile" });
 }
 
+/* What a program takes here and now, to tell a busy machine from a host that
+ * was held up. */
+static int64_t
+time_of_a_program (void)
+{
+  const int64_t began = coffer_now_ns ();
+  pid_t pid = fork ();
+
+  if (pid == 0) {
+    execl ("/bin/true", "true", (char *) NULL);
+    _exit (127);
+  }
+  assert_true (pid > 0);
+  assert_int_equal (waitpid (pid, NULL, 0), pid);
+  return coffer_now_ns () - began;
+}
+
+/* Within a second, or what twenty programs take where that is longer. */
 void
 fixture_assert_serves (struct fixture *fixture)
 {
+  const int64_t began = coffer_now_ns (), second = INT64_C (1000000000);
   struct heard heard = { .facts = 0 };
   struct error *error = NULL;
+  int64_t took;
 
   if (fixture_say (fixture, "ok:still", HARNESS_PATIENCE_MS, -1, &heard,
                    &error) != 0)
     fail_msg ("next call: E%d %s", error->number, error->message);
   assert_string_equal (heard.value, "still");
+  took = coffer_now_ns () - began;
+  if (took >= second && took >= 20 * time_of_a_program ())
+    fail_msg ("next call: took %lld ms", (long long) (took / 1000000));
 }
 
 void

@@ -49,7 +49,7 @@ int fixture_say (struct fixture *fixture, const char *word, int64_t ms,
 /* fixture_new and fixture_open in a worker; "hostile" as it is. */
 struct fixture *fixture_start (const struct fixture_spec *spec);
 struct fixture *fixture_start_plain (void);
-/* The next call is served. */
+/* The next call is served, within a second unless the machine is slower. */
 void fixture_assert_serves (struct fixture *fixture);
 /* The word's fact says "refused" or "done", with this value unless NULL. */
 void fixture_assert_refused (struct fixture *fixture, const char *word,
