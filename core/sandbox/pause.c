@@ -20,20 +20,32 @@ state_keep (struct host *host, struct sandbox_record *record,
   return records_update (host_records (host), record, err);
 }
 
+static int
+state_change (struct host *host, const char *id, enum sandbox_state state,
+              const struct provider_call *call, json_t **out,
+              struct error **err)
+{
+  auto_sandbox_record struct sandbox_record *record = NULL;
+  struct provider *provider;
+  int r;
+
+  if (host_reach (host, id, &record, &provider, err) < 0
+      || claim_require (provider, "pause", err) < 0)
+    return -1;
+  r = state == SANDBOX_PAUSED
+        ? INVOKE (provider, call, err, sandbox_pause, .sandbox = id)
+        : INVOKE (provider, call, err, sandbox_resume, .sandbox = id);
+  if (r < 0 || state_keep (host, record, state, err) < 0)
+    return -1;
+  return sandbox_info (host, id, call, out, err);
+}
+
 int
 sandbox_pause (struct host *host, const char *id,
                const struct provider_call *call, json_t **out,
                struct error **err)
 {
-  auto_sandbox_record struct sandbox_record *record = NULL;
-  struct provider *provider;
-
-  if (host_reach (host, id, &record, &provider, err) < 0
-      || claim_require (provider, "pause", err) < 0
-      || INVOKE (provider, call, err, sandbox_pause, .sandbox = id) < 0
-      || state_keep (host, record, SANDBOX_PAUSED, err) < 0)
-    return -1;
-  return sandbox_info (host, id, call, out, err);
+  return state_change (host, id, SANDBOX_PAUSED, call, out, err);
 }
 
 int
@@ -41,13 +53,5 @@ sandbox_resume (struct host *host, const char *id,
                 const struct provider_call *call, json_t **out,
                 struct error **err)
 {
-  auto_sandbox_record struct sandbox_record *record = NULL;
-  struct provider *provider;
-
-  if (host_reach (host, id, &record, &provider, err) < 0
-      || claim_require (provider, "pause", err) < 0
-      || INVOKE (provider, call, err, sandbox_resume, .sandbox = id) < 0
-      || state_keep (host, record, SANDBOX_RUNNING, err) < 0)
-    return -1;
-  return sandbox_info (host, id, call, out, err);
+  return state_change (host, id, SANDBOX_RUNNING, call, out, err);
 }
