@@ -4,7 +4,7 @@
 
 build_packages='gcc make autoconf automake pkg-config libc6-dev linux-libc-dev
   libffi-dev libyaml-dev libjansson-dev libseccomp-dev libsqlite3-dev libmd-dev
-  libarchive-dev libcurl4-openssl-dev libssl-dev
+  libarchive-dev libcurl4-openssl-dev libssl-dev libmicrohttpd-dev
   python3'
 test_packages='git g++ clang libclang-rt-dev llvm binutils libcmocka-dev bubblewrap procps
   strace util-linux mandoc curl iproute2 openssl busybox-static

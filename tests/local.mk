@@ -26,6 +26,7 @@ include tests/abi/local.mk
 include tests/build/local.mk
 include tests/docs/local.mk
 include tests/e2e/local.mk
+include tests/server/local.mk
 include tests/e2e/modules/local.mk
 include tests/mutants/local.mk
 include tests/fuzz/local.mk

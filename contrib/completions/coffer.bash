@@ -13,7 +13,7 @@ _coffer ()
         if ((COMP_CWORD == i + 1)); then COMPREPLY=($(compgen -f -c -- "$cur"))
         else COMPREPLY=($(compgen -f -- "$cur")); fi
         return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--socket) skip=1 ;;
       -*) ;;
       *) case $path in
            ''|sandbox|template|profile|provider) path=${path:+$path }$word ;;
@@ -29,11 +29,11 @@ _coffer ()
     --profile) COMPREPLY=($(compgen -W "$(coffer profile list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
     --template) COMPREPLY=($(compgen -W "$(coffer template list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
     --provider) COMPREPLY=($(compgen -W "$(coffer provider list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
-    --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit) return ;;
+    --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--socket) return ;;
   esac
   if [[ $cur != -* ]]; then
     case $path in
-      '') COMPREPLY=($(compgen -W 'run sandbox template profile provider seal kit call contract explain version help' -- "$cur")); return ;;
+      '') COMPREPLY=($(compgen -W 'run sandbox template profile provider seal kit serve call contract explain version help' -- "$cur")); return ;;
       sandbox) COMPREPLY=($(compgen -W 'create list info kill prune connect extend pause resume exec attach shell upload download ls metrics ps signal port' -- "$cur")); return ;;
       template) COMPREPLY=($(compgen -W 'add list remove' -- "$cur")); return ;;
       profile) COMPREPLY=($(compgen -W 'list show' -- "$cur")); return ;;
@@ -107,6 +107,7 @@ _coffer ()
     'provider pack') COMPREPLY=($(compgen -W "--output --sign $common" -- "$cur")) ;;
     'seal') COMPREPLY=($(compgen -W "--output --dir $common" -- "$cur")) ;;
     'kit') COMPREPLY=($(compgen -W "--list --only --seed --in-process --record --compare --junit $common" -- "$cur")) ;;
+    'serve') COMPREPLY=($(compgen -W "--listen --socket $common" -- "$cur")) ;;
     'call') COMPREPLY=($(compgen -W "--timeout --in-process $common" -- "$cur")) ;;
     'contract') COMPREPLY=($(compgen -W "--markdown $common" -- "$cur")) ;;
     'explain') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;

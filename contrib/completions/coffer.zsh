@@ -9,7 +9,7 @@ _coffer () {
     if [[ -n $skip ]]; then skip=; continue; fi
     case $word in
       --) _normal; return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--socket) skip=1 ;;
       -*) ;;
       *) case $path in
            ''|sandbox|template|profile|provider) path=${path:+$path }$word ;;
@@ -28,7 +28,7 @@ _coffer () {
     '-h[print this and exit]'
   )
   case $path in
-    '') own=('1:command:(run sandbox template profile provider seal kit call contract explain version help)') ;;
+    '') own=('1:command:(run sandbox template profile provider seal kit serve call contract explain version help)') ;;
     sandbox) own=('1:group:(sandbox)' '2:command:(create list info kill prune connect extend pause resume exec attach shell upload download ls metrics ps signal port)') ;;
     template) own=('1:group:(template)' '2:command:(add list remove)') ;;
     profile) own=('1:group:(profile)' '2:command:(list show)') ;;
@@ -203,6 +203,10 @@ _coffer () {
       '--record[keep the report with the installed provider]'
       '--compare[name what changed between two reports]'
       '--junit[write a report for JUnit'\''s readers too]:FILE:_files'
+      '*:argument:_files') ;;
+    'serve') own=(
+      '*--listen[serve HTTP there (127.0.0.1 8000), or none]:ADDRESS\:PORT: '
+      '--socket[the unix socket]:PATH: '
       '*:argument:_files') ;;
     'call') own=(
       '--timeout[give the call this long; 60s unless said]:TIME: '

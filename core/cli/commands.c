@@ -20,6 +20,7 @@ const struct cli_table cli_tables[] = {
   { provider_install_commands },
   { seal_commands },
   { kit_commands },
+  { serve_commands },
   { call_commands },
   { contract_commands },
   { explain_commands },

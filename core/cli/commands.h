@@ -24,5 +24,6 @@ extern const struct cli_command provider_commands[];
 extern const struct cli_command provider_install_commands[];
 extern const struct cli_command seal_commands[];
 extern const struct cli_command kit_commands[];
+extern const struct cli_command serve_commands[];
 
 #endif /* CLI_COMMANDS_H */

@@ -11,6 +11,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/env.h \
   %D%/host.h \
   %D%/kit.h \
+  %D%/libexec.h \
   %D%/operation.h \
   %D%/output.h \
   %D%/provider.h \
@@ -30,6 +31,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/host.c \
   %D%/invocation.c \
   %D%/kit.c \
+  %D%/libexec.c \
   %D%/mount.c \
   %D%/operation.c \
   %D%/options.c \
@@ -52,6 +54,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/sandbox-port.c \
   %D%/sandbox-ps.c \
   %D%/seal.c \
+  %D%/serve.c \
   %D%/spec.c \
   %D%/table.c \
   %D%/template.c

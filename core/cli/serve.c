@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `coffer serve`: the table's options, handed to coffer-serve, which takes this
+ * process's place.  The daemon lies in libexec so that `coffer` stays small. */
+
+#include <config.h>
+
+#include "cli/commands.h"
+#include "cli/libexec.h"
+
+#define SERVE_NAME "coffer-serve"
+
+static int
+serve_run (struct cli *cli, struct error **err)
+{
+  return libexec_run (cli, SERVE_NAME, err);
+}
+
+static const struct cli_option serve_options[] = {
+  { "listen", 0, "ADDRESS:PORT", OPTION_REPEATED,
+    "serve HTTP there (127.0.0.1:8000), or none" },
+  { "socket", 0, "PATH", 0, "the unix socket" },
+  { NULL }
+};
+
+const struct cli_command serve_commands[] = {
+  { "serve", "", "serve sandboxes to programs over HTTP", serve_options, 0, 0,
+    -1, 0, serve_run },
+  { NULL }
+};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who asks, and what they may. */
+
+#ifndef SERVER_AUTH_H
+#define SERVER_AUTH_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* Manage implies run, run implies view.  A route names the one it needs. */
+enum caller_right { RIGHT_NONE = 0, RIGHT_VIEW = 1, RIGHT_RUN = 2,
+                    RIGHT_MANAGE = 4 };
+
+struct caller {
+  char *name;                   /* "uid:1000", "token:ci", "anonymous" */
+  char *tenant;
+  unsigned rights;              /* with all that each implies */
+  uid_t uid;                    /* local: the peer's */
+  gid_t gid;
+  int local;                    /* by the unix socket */
+};
+
+void caller_fini (struct caller *caller);
+
+/* "view", "run", "manage", and all that the right implies. */
+const char *caller_right_name (enum caller_right right);
+unsigned caller_right_all (enum caller_right right);
+
+struct request;
+
+/* Whether the request is meant for this server (Host, Origin), who makes it,
+ * and whether the route is theirs: fills request->caller.
+ * E_TOKEN (401), E_RIGHTS and E_MISDIRECTED (403). */
+int auth_request (struct request *request, struct error **err);
+
+#endif /* SERVER_AUTH_H */

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a handler asks of its request; and its id. */
+
+#include <config.h>
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/text.h"
+#include "server/exchange.h"
+
+const char *
+request_header (const struct request *request, const char *name)
+{
+  return MHD_lookup_connection_value (exchange_of (request)->http,
+                                      MHD_HEADER_KIND, name);
+}
+
+const char *
+request_query (const struct request *request, const char *name)
+{
+  const struct coffer_strings *list = &exchange_of (request)->arguments;
+  size_t i;
+
+  for (i = 0; i + 1 < list->count; i += 2)
+    if (strcmp (list->items[i], name) == 0)
+      return list->items[i + 1];
+  return NULL;
+}
+
+int
+request_query_u64 (const struct request *request, const char *name,
+                   uint64_t min, uint64_t max, uint64_t *inout,
+                   struct error **err)
+{
+  const char *value = request_query (request, name);
+
+  if (!value || text_parse_u64 (value, min, max, inout) == 0)
+    return 0;
+  return error_set (err, E_REQUEST, 0, "%s wants a number from %ju to %ju",
+                    name, (uintmax_t) min, (uintmax_t) max);
+}
+
+int
+request_body_complete (const struct request *request)
+{
+  return atomic_load (&exchange_of (request)->complete);
+}
+
+struct provider_call
+request_call (const struct request *request)
+{
+  return (struct provider_call){ .deadline_ns = request->deadline_ns,
+                                 .cancel_fd = request->cancel_fd };
+}

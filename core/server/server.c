@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon's parts put together, and what the HTTP library calls. */
+
+#include <config.h>
+
+#include "server/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <coffer/fd.h>
+
+#include "base/log.h"
+#include "server/exchange.h"
+#include "server/listen.h"
+
+/* Of each connection: its headers, and the block that is sent or received. */
+#define CONNECTION_MEMORY 65536
+/* What a handler and the libraries below it need; sanitizers need more. */
+#ifdef COFFER_SANITIZERS
+#define STACK_SIZE (4U << 20)
+#else
+#define STACK_SIZE (512U << 10)
+#endif
+#define DRAIN_STEP_MS 20
+/* What was cancelled has this long to come to its end. */
+#define CANCEL_NS (INT64_C (5) * 1000000000)
+
+struct serve_config *
+server_config_ref (struct server *server)
+{
+  struct serve_config *config;
+
+  pthread_mutex_lock (&server->config_lock);
+  config = serve_config_ref (server->config);
+  pthread_mutex_unlock (&server->config_lock);
+  return config;
+}
+
+/* ---- what the library calls ------------------------------------------------ */
+
+static struct connection *
+connection_of (struct MHD_Connection *http)
+{
+  const union MHD_ConnectionInfo *info
+    = MHD_get_connection_info (http, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+  return info ? info->socket_context : NULL;
+}
+
+static void
+on_connection (void *data, struct MHD_Connection *http, void **context,
+               enum MHD_ConnectionNotificationCode code)
+{
+  struct server *server = data;
+  struct connection *connection = *context;
+
+  if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+    const union MHD_ConnectionInfo *info
+      = MHD_get_connection_info (http, MHD_CONNECTION_INFO_CONNECTION_FD);
+    auto_serve_config struct serve_config *config = server_config_ref (server);
+
+    *context = connection_new (server->connections, info->connect_fd,
+                               coffer_now_ns ()
+                               + (int64_t) config->limits.header_ms * 1000000);
+  } else if (connection) {
+    if (connection->exchange)
+      exchange_end (connection->exchange);
+    connection_free (connection);
+    *context = NULL;
+  }
+}
+
+/* The first line is there. */
+static void *
+on_line (void *data, const char *uri, struct MHD_Connection *http)
+{
+  struct connection *connection = connection_of (http);
+
+  if (!connection)
+    return NULL;
+  if (connection->exchange)
+    exchange_end (connection->exchange);
+  return exchange_new (data, connection, http, uri);
+}
+
+static enum MHD_Result
+on_request (void *data, struct MHD_Connection *http, const char *url,
+            const char *method, const char *version, const char *bytes,
+            size_t *size, void **context)
+{
+  struct exchange *exchange = *context;
+
+  (void) data;
+  (void) http;
+  (void) url;
+  (void) version;
+  if (!exchange)
+    return MHD_NO;              /* there was no memory for it */
+  if (!exchange->began)
+    return exchange_begin (exchange, method);
+  if (*size == 0)
+    return exchange_finish (exchange);
+  if (exchange_take (exchange, bytes, *size) == MHD_NO)
+    return MHD_NO;
+  *size = 0;
+  return MHD_YES;
+}
+
+static void
+on_completed (void *data, struct MHD_Connection *http, void **context,
+              enum MHD_RequestTerminationCode code)
+{
+  (void) data;
+  (void) http;
+  (void) code;
+  if (*context)
+    exchange_end (*context);
+  *context = NULL;
+}
+
+/* Paths and queries are decoded by route.c, which is stricter. */
+static size_t
+on_escape (void *data, struct MHD_Connection *http, char *text)
+{
+  (void) data;
+  (void) http;
+  return strlen (text);
+}
+
+static void on_message (void *data, const char *format, va_list args)
+  __attribute__ ((format (printf, 2, 0)));
+
+static void
+on_message (void *data, const char *format, va_list args)
+{
+  auto_free char *text = NULL;
+
+  (void) data;
+  if (!log_enabled (LOG_LEVEL_DEBUG, "http"))
+    return;
+  if (vasprintf (&text, format, args) < 0)
+    text = NULL;
+  if (text)
+    log_event (LOG_LEVEL_DEBUG, "http", "%.*s", (int) strcspn (text, "\n"),
+               text);
+}
+
+/* ---- start ------------------------------------------------------------------ */
+
+/* A connection takes two or three. */
+static void
+raise_descriptors (void)
+{
+  struct rlimit limit;
+
+  if (getrlimit (RLIMIT_NOFILE, &limit) < 0)
+    return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit (RLIMIT_NOFILE, &limit);
+}
+
+static int
+http_start (struct server *server, struct error **err)
+{
+  server->http = MHD_start_daemon (
+    MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION
+      | MHD_USE_POLL | MHD_USE_ITC | MHD_ALLOW_UPGRADE
+      | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG,
+    0, NULL, NULL, on_request, server,
+    MHD_OPTION_EXTERNAL_LOGGER, on_message, NULL,
+    MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
+    MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
+    MHD_OPTION_URI_LOG_CALLBACK, on_line, server,
+    MHD_OPTION_UNESCAPE_CALLBACK, on_escape, NULL,
+    MHD_OPTION_THREAD_STACK_SIZE, (size_t) STACK_SIZE,
+    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) CONNECTION_MEMORY,
+    MHD_OPTION_CONNECTION_LIMIT, (unsigned) server->config->limits.connections,
+    MHD_OPTION_STRICT_FOR_CLIENT, 1,
+    MHD_OPTION_END);
+  if (!server->http)
+    return error_set (err, E_IO, errno, "start the HTTP server");
+  return 0;
+}
+
+static int
+start (struct server *server, struct error **err)
+{
+  raise_descriptors ();
+  if (listener_open (server->place, server->config, &server->listener, err) < 0
+      || host_open (server->place, 0, &server->host, err) < 0
+      || connections_new (&server->connections, err) < 0
+      || http_start (server, err) < 0)
+    return -1;
+  return listener_start (server->listener, server, err);
+}
+
+int
+server_start (const struct place *place, struct serve_config *take_config,
+              struct server **out, struct error **err)
+{
+  struct server *server = calloc (1, sizeof *server);
+
+  if (!server) {
+    serve_config_unref (take_config);
+    return error_set (err, E_NO_MEMORY, 0, "the server");
+  }
+  server->place = place;
+  server->config = take_config;
+  pthread_mutex_init (&server->config_lock, NULL);
+  if (start (server, err) < 0) {
+    server_stop (server);
+    return -1;
+  }
+  *out = server;
+  return 0;
+}
+
+/* ---- end -------------------------------------------------------------------- */
+
+/* Until none is at work, the deadline is over or the descriptor is readable. */
+static void
+wait_idle (struct server *server, int64_t deadline_ns, int give_up_fd)
+{
+  struct pollfd give_up = { give_up_fd, POLLIN, 0 };
+
+  while (connections_working (server->connections) > 0
+         && coffer_now_ns () < deadline_ns) {
+    connections_shut_waiting (server->connections);
+    if (poll (&give_up, 1, DRAIN_STEP_MS) > 0)
+      return;
+  }
+}
+
+void
+server_drain (struct server *server, int64_t deadline_ns, int give_up_fd)
+{
+  atomic_store (&server->draining, 1);
+  listener_stop (server->listener);
+  wait_idle (server, deadline_ns, give_up_fd);
+  connections_cancel_all (server->connections);
+  wait_idle (server, coffer_now_ns () + CANCEL_NS, give_up_fd);
+}
+
+void
+server_stop (struct server *server)
+{
+  if (server->listener)
+    listener_stop (server->listener);
+  if (server->connections)
+    connections_shut_all (server->connections);
+  if (server->http)
+    MHD_stop_daemon (server->http);
+  connections_free (server->connections);
+  host_close (server->host);
+  listener_free (server->listener);
+  serve_config_unref (server->config);
+  pthread_mutex_destroy (&server->config_lock);
+  free (server);
+}

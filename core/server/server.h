@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon: what all requests share. */
+
+#ifndef SERVER_SERVER_H
+#define SERVER_SERVER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/place.h"
+#include "sandbox/sandbox.h"
+#include "server/serve-config.h"
+
+struct MHD_Daemon;
+struct connections;
+struct listener;
+
+struct server {
+  const struct place *place;
+  struct host *host;            /* one for all threads */
+  pthread_mutex_t config_lock;
+  struct serve_config *config;  /* by server_config_ref */
+  struct connections *connections;
+  struct listener *listener;
+  struct MHD_Daemon *http;
+  atomic_int draining;          /* no new requests */
+};
+
+/* The configuration as it is now; unref when done.  It changes with SIGHUP, and
+ * one that is held stays as it is. */
+struct serve_config *server_config_ref (struct server *server);
+
+/* Opens host and sockets, and serves until server_stop.  place and config are
+ * borrowed and taken. */
+int server_start (const struct place *place, struct serve_config *take_config,
+                  struct server **out, struct error **err);
+/* Takes no new connections and requests, waits for those that are at work at
+ * most until deadline_ns or until give_up_fd is readable, cancels the rest. */
+void server_drain (struct server *server, int64_t deadline_ns, int give_up_fd);
+/* Ends what is left, and frees. */
+void server_stop (struct server *server);
+
+#endif /* SERVER_SERVER_H */

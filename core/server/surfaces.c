@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every surface there is, in the order in which a path is looked up. */
+
+#include <config.h>
+
+#include "server/surfaces.h"
+
+const struct route *const server_surfaces[] = {
+  root_routes,
+  NULL
+};

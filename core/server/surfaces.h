@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of each surface; surfaces.c lists them. */
+
+#ifndef SERVER_SURFACES_H
+#define SERVER_SURFACES_H
+
+#include "server/route.h"
+
+extern const struct route root_routes[];
+
+#endif /* SERVER_SURFACES_H */

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# What tests of the daemon share, after tests/e2e/lib.sh:
+#
+#   serve_start [OPTION…]   starts `coffer serve` on a free port and waits for it:
+#                           $server (pid), $socket, $url; its output is $T/serve.out
+#                           and $T/serve.err
+#   serve_stop              SIGTERM, and $status is how it ended
+#   api METHOD PATH [CURL OPTION…]   over the unix socket: the body in $out, the
+#                           headers in $T/headers, $code
+#   tcp METHOD PATH [CURL OPTION…]   over TCP
+#   header NAME             of the last reply
+
+serve_start () {
+  : >"$T/serve.out"
+  "$COFFER_BUILD/coffer" serve --json --listen 127.0.0.1:0 "$@" >"$T/serve.out" 2>"$T/serve.err" \
+    </dev/null &
+  server=$!
+  soon 10 serve_said || { note "the daemon: $(cat "$T/serve.err")"; return 1; }
+  [ -n "$(head -1 "$T/serve.out" | grep '"socket"')" ] || return 1
+  socket=$(json_first "$T/serve.out" 'd["socket"]')
+  url=http://$(json_first "$T/serve.out" '(d["listen"] or [""])[0]')
+}
+serve_said () { [ -s "$T/serve.out" ] || ! kill -0 "$server" 2>/dev/null; }
+json_first () { head -1 "$1" >"$T/first"; json "$T/first" "$2"; }
+
+serve_stop () {
+  kill -TERM "$server"
+  status=0
+  wait "$server" || status=$?
+}
+
+api () {
+  api_method=$1 api_path=$2; shift 2
+  code=$(curl -sS -m 60 --unix-socket "$socket" -X "$api_method" -D "$T/headers" \
+    -o "$out" -w '%{http_code}' "$@" "http://localhost$api_path" 2>"$err")
+}
+tcp () {
+  api_method=$1 api_path=$2; shift 2
+  code=$(curl -sS -m 60 -X "$api_method" -D "$T/headers" -o "$out" \
+    -w '%{http_code}' "$@" "$url$api_path" 2>"$err")
+}
+header () {
+  sed -n "s/^$1: *//Ip" "$T/headers" | tr -d '\r'
+}
+
+# How many descriptors and threads the daemon has.
+serve_fds () { ls "/proc/$server/fd" | wc -l; }
+serve_threads () { ls "/proc/$server/task" | wc -l; }
