@@ -23,6 +23,11 @@ int json_parse_counted (const char *bytes, size_t size, json_t **out,
  * {"b64": "…"}; NULL becomes null. */
 json_t *json_bytes (const char *bytes, size_t size);
 
+/* {"encoding":"utf-8"|"base64","data":…}: how bytes leave coffer. */
+json_t *json_encoded (const char *bytes, size_t size);
+/* Every {"b64": …} in a value as the second of those. */
+void json_name_encodings (json_t *value);
+
 /* A vector of strings, each by json_bytes; NULL is an empty one. */
 json_t *json_texts (const char *const *texts);
 

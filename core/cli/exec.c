@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cli/capture.h"
 #include "cli/host.h"
+#include "sandbox/capture.h"
 
 #define DENIED_LINES 8
 
@@ -207,36 +207,6 @@ say_end (const struct run *run, int status)
 
 /* ---- after: for programs ------------------------------------------------ */
 
-static json_t *
-limits_json (char *const *limits)
-{
-  json_t *array = json_array ();
-
-  for (; limits && *limits; limits++)
-    json_array_append_new (array, json_string (*limits));
-  return array;
-}
-
-static json_t *
-exit_json (const struct exec_result *result)
-{
-  json_t *failure = result->failure
-                      ? output_bytes (result->failure,
-                                      strlen (result->failure)) : NULL;
-  json_t *text = failure ? json_incref (json_object_get (failure, "data"))
-                         : json_null ();
-
-  json_decref (failure);
-  return json_pack (
-    "{s:i, s:i, s:b, s:b, s:o, s:I, s:I, s:o, s:i, s:I, s:o}", "code",
-    result->code, "signal", result->signal, "timed_out", result->timed_out,
-    "oom", result->oom, "limits_hit", limits_json (result->limits_hit),
-    "duration_us", (json_int_t) result->duration_us, "cpu_us",
-    (json_int_t) result->cpu_us, "failure", text, "failure_errno",
-    result->failure_errno, "timeout_ms", (json_int_t) result->timeout_ms,
-    "facts", result->facts ? json_incref (result->facts) : json_array ());
-}
-
 static int
 report_json (struct run *run, int status, struct error **err)
 {
@@ -251,7 +221,7 @@ report_json (struct run *run, int status, struct error **err)
   if (run->command->background && !run->result.failure)
     return output_json (report, err);
   json_object_set_new (report, "status", json_integer (status));
-  json_object_set_new (report, "exit", exit_json (&run->result));
+  json_object_set_new (report, "exit", exec_result_json (&run->result));
   if (hint)
     json_object_set_new (report, "hint", json_string (hint));
   if (run->command->background)

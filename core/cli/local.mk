@@ -5,7 +5,6 @@ noinst_LIBRARIES += core/cli/libcli.a
 core_cli_libcli_a_CFLAGS = $(HOST_CC_FLAGS)
 core_cli_libcli_a_SOURCES = \
   %D%/call.h \
-  %D%/capture.h \
   %D%/cli.h \
   %D%/commands.h \
   %D%/env.h \
@@ -20,7 +19,6 @@ core_cli_libcli_a_SOURCES = \
   %D%/call.c \
   %D%/call-streams.c \
   %D%/call-values.c \
-  %D%/capture.c \
   %D%/commands.c \
   %D%/contract.c \
   %D%/env.c \

@@ -18,46 +18,6 @@
 
 /* ---- JSON --------------------------------------------------------------- */
 
-json_t *
-output_bytes (const char *bytes, size_t size)
-{
-  auto_free char *encoded = NULL;
-
-  if (text_is_utf8 (bytes, size))
-    return json_pack ("{s:s, s:s%}", "encoding", "utf-8", "data", bytes, size);
-  encoded = text_base64_encode (bytes, size);
-  if (!encoded)
-    return NULL;
-  return json_pack ("{s:s, s:s}", "encoding", "base64", "data", encoded);
-}
-
-/* Inside coffer, bytes that are no text are {"b64": …}; outside they name
- * their encoding. */
-static void
-name_encodings (json_t *value)
-{
-  json_t *item, *b64;
-  const char *key;
-  size_t i;
-  void *next;
-
-  if (json_is_array (value))
-    json_array_foreach (value, i, item)
-      name_encodings (item);
-  if (!json_is_object (value))
-    return;
-  b64 = json_object_get (value, "b64");
-  if (json_object_size (value) == 1 && json_is_string (b64)) {
-    json_incref (b64);
-    json_object_clear (value);
-    json_object_set_new (value, "encoding", json_string ("base64"));
-    json_object_set_new (value, "data", b64);
-    return;
-  }
-  json_object_foreach_safe (value, next, key, item)
-    name_encodings (item);
-}
-
 /* Somebody else may have made the pipe or terminal that is our output one that
  * does not block; a document that is cut short is worth nothing. */
 static int
@@ -95,7 +55,7 @@ output_json (json_t *take_value, struct error **err)
   auto_json json_t *value = take_value;
   auto_free char *text = NULL;
 
-  name_encodings (value);
+  json_name_encodings (value);
   if (value)
     text = json_text (value);
   if (!text)

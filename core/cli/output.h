@@ -18,8 +18,6 @@
 
 /* One document and a newline on stdout; takes the value (NULL: no memory). */
 int output_json (json_t *take_value, struct error **err);
-/* {"encoding":"utf-8"|"base64","data":…} */
-json_t *output_bytes (const char *bytes, size_t size);
 
 /* ---- text --------------------------------------------------------------- */
 

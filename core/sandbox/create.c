@@ -163,7 +163,8 @@ record_new (struct creation *creation, const struct provider_call *call,
   if (!record->spec)
     return -1;
   record->provider = strdup (provider_id (creation->provider));
-  record->tenant = strdup (SANDBOX_TENANT);
+  record->tenant = strdup (creation->request->tenant
+                             ? creation->request->tenant : SANDBOX_TENANT);
   if (!record->provider || !record->tenant)
     return error_set (err, E_NO_MEMORY, 0, "a record");
   if (own (creation, err) < 0)

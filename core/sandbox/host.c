@@ -323,6 +323,19 @@ host_find (struct host *host, const char *id, struct sandbox_record **out,
 }
 
 int
+sandbox_check_tenant (struct host *host, const char *id, const char *tenant,
+                      struct error **err)
+{
+  auto_sandbox_record struct sandbox_record *record = NULL;
+
+  if (host_find (host, id, &record, err) < 0)
+    return -1;
+  if (strcmp (record->tenant, tenant) != 0)
+    return error_set (err, E_UNKNOWN_SANDBOX, 0, "no sandbox %s", id);
+  return 0;
+}
+
+int
 host_reach (struct host *host, const char *id, struct sandbox_record **record,
             struct provider **provider, struct error **err)
 {

@@ -5,8 +5,9 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/claims.c \
   %D%/async.c %D%/async.h \
   %D%/attach.c \
+  %D%/capture.c %D%/capture.h \
   %D%/create.c \
-  %D%/exec.c %D%/exec-relay.c %D%/exec.h \
+  %D%/exec.c %D%/exec-relay.c %D%/exec-report.c %D%/exec.h \
   %D%/download.c \
   %D%/forward.c \
   %D%/host.c %D%/host.h \

@@ -31,6 +31,7 @@ struct sandbox_mount {
  * listed as not applied. */
 struct sandbox_request {
   const char *provider;         /* NULL: the default */
+  const char *tenant;           /* whose it is to be; NULL: "default" */
   const char *template_name, *image, *profile, *workdir, *user, *network;
   const char *const *env;       /* NAME=VALUE */
   const char *const *allow, *const *ports, *const *metadata;
@@ -119,6 +120,20 @@ int sandbox_info (struct host *host, const char *id,
                   const struct provider_call *call, json_t **out,
                   struct error **err);
 int sandbox_list (struct host *host, json_t **out, struct error **err);
+/* Some of them, in order of id, which is that of their making. */
+struct sandbox_filter {
+  const char *tenant, *provider, *state;        /* NULL: any */
+  const char *const *metadata;  /* NAME=VALUE, each of which it has */
+  const char *after;            /* begins behind this id; NULL: at the first */
+  size_t limit;                 /* 0: all */
+};
+/* *more: there are others behind the last. */
+int sandbox_select (struct host *host, const struct sandbox_filter *filter,
+                    json_t **out, int *more, struct error **err);
+/* 0 when there is such a sandbox and it is that tenant's, else
+ * E_UNKNOWN_SANDBOX: to others it is not there. */
+int sandbox_check_tenant (struct host *host, const char *id,
+                          const char *tenant, struct error **err);
 /* The ids of those of one provider that are not gone. */
 int sandbox_of_provider (struct host *host, const char *provider, json_t **out,
                          struct error **err);
@@ -193,6 +208,8 @@ struct exec_result {
 void exec_result_fini (struct exec_result *result);
 /* 0 to 255 as a shell would: code, 128+signal, 124, 125, 126, 127. */
 int exec_exit_status (const struct exec_result *result);
+/* The facts of its end, as `exec --json` has them in "exit". */
+json_t *exec_result_json (const struct exec_result *result);
 
 /* The bounds of every field, which sandbox_exec checks as well: for who must
  * know before the sandbox is made. */

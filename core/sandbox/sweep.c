@@ -430,8 +430,74 @@ list_row (struct host *host, const struct sandbox_record *record,
   return 0;
 }
 
+/* Each of them is among what the sandbox was made with. */
+static int
+metadata_fits (const char *const *wanted, const char *spec_text)
+{
+  auto_json json_t *spec = NULL;
+  json_t *item;
+  size_t i;
+
+  if (!wanted || !wanted[0])
+    return 1;
+  if (json_parse (spec_text, strlen (spec_text), &spec, NULL) < 0)
+    return 0;
+  for (; *wanted; wanted++) {
+    int found = 0;
+
+    json_array_foreach (json_object_get (spec, "metadata"), i, item)
+      found |= json_is_string (item)
+               && strcmp (json_string_value (item), *wanted) == 0;
+    if (!found)
+      return 0;
+  }
+  return 1;
+}
+
+/* What can be told without asking anybody. */
+static int
+record_fits (const struct sandbox_filter *filter,
+             const struct sandbox_record *record)
+{
+  return (!filter->tenant || strcmp (filter->tenant, record->tenant) == 0)
+         && (!filter->provider
+             || strcmp (filter->provider, record->provider) == 0)
+         && (!filter->after || strcmp (filter->after, record->id) < 0)
+         && metadata_fits (filter->metadata, record->spec);
+}
+
+/* list_row, unless its state is another than is wanted. */
+static int
+select_row (struct host *host, const struct sandbox_filter *filter,
+            const struct sandbox_record *record, struct listing **listings,
+            json_t *out, struct error **err)
+{
+  size_t before = json_array_size (out);
+  const char *state;
+
+  if (list_row (host, record, listings, out, err) < 0)
+    return -1;
+  if (!filter->state || json_array_size (out) == before)
+    return 0;
+  state = json_string_value (json_object_get (json_array_get (out, before),
+                                              "state"));
+  if (!state || strcmp (state, filter->state) != 0)
+    json_array_remove (out, before);
+  return 0;
+}
+
+/* Records and what is ephemeral are two lists. */
+static int
+record_order (const void *a, const void *b)
+{
+  const struct sandbox_record *const *x = a, *const *y = b;
+
+  return strcmp ((*x)->id, (*y)->id);
+}
+
 int
-sandbox_list (struct host *host, json_t **out, struct error **err)
+sandbox_select (struct host *host, const struct sandbox_filter *filter,
+                json_t **out, int *more, struct error **err)
 {
   auto_record_list struct record_list list = { 0, NULL };
   CLEANUP (auto_listings) struct listing *listings = NULL;
@@ -444,11 +510,29 @@ sandbox_list (struct host *host, json_t **out, struct error **err)
       || records_list (host_records (host), RECORDS_ALL, &list, err) < 0
       || runs_list (host->place, &list, err) < 0)
     return -1;
-  for (i = 0; i < list.count; i++)
-    if (list_row (host, list.items[i], &listings, rows, err) < 0)
+  if (filter->limit && list.count)
+    qsort (list.items, list.count, sizeof *list.items, record_order);
+  /* One more than is wanted says that there are more. */
+  for (i = 0; i < list.count
+              && (!filter->limit || json_array_size (rows) <= filter->limit);
+       i++)
+    if (record_fits (filter, list.items[i])
+        && select_row (host, filter, list.items[i], &listings, rows, err) < 0)
       return -1;
+  *more = filter->limit && json_array_size (rows) > filter->limit;
+  if (*more)
+    json_array_remove (rows, filter->limit);
   *out = json_incref (rows);
   return 0;
+}
+
+int
+sandbox_list (struct host *host, json_t **out, struct error **err)
+{
+  const struct sandbox_filter all = { 0 };
+  int more;
+
+  return sandbox_select (host, &all, out, &more, err);
 }
 
 static void

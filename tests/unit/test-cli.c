@@ -5,7 +5,7 @@
 
 #include "harness.h"
 
-#include "cli/capture.h"
+#include "sandbox/capture.h"
 #include "cli/cli.h"
 #include "cli/env.h"
 #include "cli/output.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command wrote, for --json: the head and the tail up to a cap, and a
+/* What a command wrote, for one document at its end: the head and the tail up to a cap, and a
  * count of what lay between. */
 
-#ifndef CLI_CAPTURE_H
-#define CLI_CAPTURE_H
+#ifndef SANDBOX_CAPTURE_H
+#define SANDBOX_CAPTURE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,4 +28,4 @@ void capture_fini (struct capture *capture);
  * {"omitted":{"at","bytes"}}: `data` is head and tail without it. */
 json_t *capture_json (const struct capture *capture);
 
-#endif /* CLI_CAPTURE_H */
+#endif /* SANDBOX_CAPTURE_H */

@@ -2,15 +2,14 @@
 /* Head and tail of a stream.  The tail is a ring, made when the head is
  * full. */
 
-#include <config.h>
+#include "config.h"
 
-#include "cli/capture.h"
+#include "sandbox/capture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "cli/output.h"
+#include "base/json.h"
 
 /* The head grows by doubling: most commands print little. */
 static size_t
@@ -155,7 +154,7 @@ joined_json (const struct capture *capture)
     return NULL;
   memcpy (joined, capture->head, keep);
   memcpy (joined + keep, tail + skip, size - skip);
-  json = output_bytes (joined, keep + size - skip);
+  json = json_encoded (joined, keep + size - skip);
   if (json && gap)
     json_object_set_new (json, "omitted",
                          json_pack ("{s:I, s:I}", "at", (json_int_t) keep,
@@ -172,7 +171,7 @@ capture_json (const struct capture *capture)
     return NULL;
   json = capture->total > capture->head_size
            ? joined_json (capture)
-           : output_bytes (capture->head ? capture->head : "",
+           : json_encoded (capture->head ? capture->head : "",
                            capture->head_size);
   if (json)
     json_object_set_new (json, "bytes",
