@@ -20,7 +20,7 @@
 #include "sandbox/signals.h"
 #include "sandbox/terminal.h"
 
-#define START_MS 60000
+#define START_MS EXEC_START_MS
 /* How long after its timeout a command may still be the provider's. */
 #define BACKSTOP_MS 5000
 /* Until a thread is made to wait for a command's end. */
@@ -121,19 +121,6 @@ sink_exit (void *data, const struct contract_record *type, void *record)
   return copy_exit (run->result, record);
 }
 
-static int
-sink_started (void *data, const struct contract_record *type, void *record)
-{
-  struct exec_run *run = data;
-  const struct coffer_exec_info *info = record;
-
-  if (type->id != COFFER_REC_exec_info || run->result->exec || !info->exec)
-    return 0;
-  run->over = info->state && strcmp (info->state, "exited") == 0;
-  run->result->exec = strdup (info->exec);
-  return run->result->exec ? 0 : -1;
-}
-
 /* ---- before it starts ---------------------------------------------------- */
 
 int
@@ -161,22 +148,13 @@ sandbox_exec_check (const struct exec_request *request, struct error **err)
 static int
 check_claims (const struct exec_run *run, struct error **err)
 {
-  const struct {
-    const char *capability;
-    int is_asked;
-  } table[] = {
-    { "exec", 1 },
-    { "exec.stdin", run->streams->in >= 0 && !run->request->background },
-    { "exec.tty", run->streams->tty },
-    { "exec.background", run->request->background },
-  };
-  size_t i;
+  const struct exec_streams *streams = run->streams;
+  int background = run->request->background;
 
-  for (i = 0; i < sizeof table / sizeof table[0]; i++)
-    if (table[i].is_asked
-        && claim_require (run->provider, table[i].capability, err) < 0)
-      return -1;
-  if (run->streams->tty && run->request->background)
+  if (exec_check_claims (run->provider, streams->in >= 0 && !background,
+                         streams->tty, background, err) < 0)
+    return -1;
+  if (streams->tty && background)
     return error_set (err, E_INVALID, 0,
                       "a command in the background has no terminal");
   return 0;
@@ -268,44 +246,18 @@ streams_prepare (struct exec_run *run, struct error **err)
 static int
 start (struct exec_run *run, struct error **err)
 {
-  const struct exec_request *request = run->request;
-  struct coffer_exec_start_opts opts = {
-    .size = sizeof opts,
-    .timeout_ms = request->timeout_ms,
-    .tty = run->streams->tty != 0,
-    .background = request->background != 0,
-    .rows = request->rows,
-    .columns = request->columns,
-    .user = request->user,
-  };
-  struct provider_call call = call_in (START_MS, run->cancel_fd);
-  int tty = run->streams->tty;
+  struct exec_request request = *run->request;
   int i, bad;
 
-  if (tty && (!opts.rows || !opts.columns))
-    terminal_size (run->streams->in, &opts.rows, &opts.columns);
-  call.sink.record = sink_started;
-  call.sink.data = run;
-  bad = INVOKE (run->provider, &call, err, exec_start,
-                .sandbox = run->record->id, .argv = request->argv,
-                .env = request->env, .cwd = request->cwd,
-                .in = run->theirs[EXEC_IN],
-                .out = tty ? run->theirs[EXEC_IN] : run->theirs[EXEC_OUT],
-                .err = tty ? -1 : run->theirs[EXEC_ERR], .opts = &opts);
+  if (run->streams->tty && (!request.rows || !request.columns))
+    terminal_size (run->streams->in, &request.rows, &request.columns);
+  bad = exec_start (run->provider, run->record, &request, run->theirs,
+                    run->streams->tty, run->cancel_fd, &run->result->exec,
+                    &run->over, err);
   /* The command has its own by now; ours would keep the pipes from ending. */
   for (i = 0; i < EXEC_STREAMS; i++)
     coffer_fd_close (&run->theirs[i]);
-  if (bad) {
-    if (err && *err && (*err)->number == E_SANDBOX_STATE)
-      error_hint (err, "coffer sandbox info %s shows its state; resume lets a "
-                  "paused one go on", run->record->id);
-    return -1;
-  }
-  if (!run->result->exec)
-    return error_set (err, E_PROVIDER_FAILED, 0,
-                      "%s: exec_start reported no command",
-                      run->record->provider);
-  return 0;
+  return bad;
 }
 
 /* ---- while it runs, and after -------------------------------------------- */
@@ -401,12 +353,13 @@ exec_wait_here (struct exec_run *run)
 }
 
 int
-exec_end_wait (struct provider *provider, const char *id, const char *exec,
-               int cancel_fd, struct exec_result *result, struct error **err)
+exec_wait_until (struct provider *provider, const char *id, const char *exec,
+                 int64_t deadline_ns, int cancel_fd,
+                 struct exec_result *result, struct error **err)
 {
   struct exec_run run = { .result = result };
   struct provider_call call = {
-    .deadline_ns = deadline_in ((int64_t) REQUEST_TTL_MAX_MS),
+    .deadline_ns = deadline_ns,
     .cancel_fd = cancel_fd,
     .sink = { .record = sink_exit, .data = &run }
   };
@@ -417,8 +370,18 @@ exec_end_wait (struct provider *provider, const char *id, const char *exec,
   if (!result->limits_hit)
     return error_set (err, E_PROVIDER_FAILED, 0,
                       "exec_wait did not report the command's end");
-  result->exec = strdup (exec);
+  if (!result->exec)
+    result->exec = strdup (exec);
   return result->exec ? 0 : error_set (err, E_NO_MEMORY, 0, "a name");
+}
+
+int
+exec_end_wait (struct provider *provider, const char *id, const char *exec,
+               int cancel_fd, struct exec_result *result, struct error **err)
+{
+  return exec_wait_until (provider, id, exec,
+                          deadline_in ((int64_t) REQUEST_TTL_MAX_MS),
+                          cancel_fd, result, err);
 }
 
 /* Most commands are through before a thread is made, and a thread costs as

@@ -38,6 +38,26 @@ struct exec_run {
   int64_t backstop_ns;          /* 0: no timeout */
 };
 
+#define EXEC_START_MS 60000
+
+/* Whether the provider claims all that such a command needs. */
+int exec_check_claims (const struct provider *provider, int has_stdin, int tty,
+                       int background, struct error **err);
+/* Has it started, on the caller's descriptors (-1: none; with a terminal the
+ * first is its slave).  *over: it has ended already, or never ran. */
+int exec_start (struct provider *provider, const struct sandbox_record *record,
+                const struct exec_request *request, const int fds[EXEC_STREAMS],
+                int tty, int cancel_fd, char **exec, int *over,
+                struct error **err);
+/* How it ended, by `deadline_ns`. */
+int exec_wait_until (struct provider *provider, const char *id,
+                     const char *exec, int64_t deadline_ns, int cancel_fd,
+                     struct exec_result *result, struct error **err);
+
+/* Whether it has: E_EXEC_UNKNOWN when its provider has forgotten it. */
+int exec_is_over (struct provider *provider, const char *id,
+                  const char *exec, int *over, struct error **err);
+
 /* Starts the thread that waits, unless it was. */
 int exec_wait_begin (struct exec_run *run, struct error **err);
 /* Waits without one, for a command whose streams are through. */

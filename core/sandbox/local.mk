@@ -7,7 +7,13 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/attach.c \
   %D%/capture.c %D%/capture.h \
   %D%/create.c \
-  %D%/exec.c %D%/exec-relay.c %D%/exec-report.c %D%/exec.h \
+  %D%/exec.c %D%/exec-relay.c %D%/exec-report.c \
+  %D%/exec-start.c %D%/exec.h \
+  %D%/exec-capture.c %D%/exec-capture.h \
+  %D%/execs.c %D%/execs-ask.c %D%/execs-input.c %D%/execs-keeper.c \
+  %D%/execs-pump.c %D%/execs.h %D%/execs-private.h %D%/exec-keeper.h \
+  %D%/exec-log.c %D%/exec-log-files.c %D%/exec-log-read.c \
+  %D%/exec-log.h %D%/exec-log-private.h \
   %D%/download.c \
   %D%/forward.c \
   %D%/host.c %D%/host.h \
@@ -32,3 +38,5 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/terminal.c %D%/terminal.h \
   %D%/transfer.c %D%/transfer.h \
   %D%/upload.c
+
+include core/sandbox/keeper/local.mk

@@ -228,6 +228,28 @@ int sandbox_exec (struct host *host, const char *id,
                   const struct exec_streams *streams, int cancel_fd,
                   struct exec_result *result, struct error **err);
 
+/* A command on streams that the caller keeps, for longer than a call: pipes
+ * whose other ends are its own, or (tty) the slave of a terminal as the first.
+ * unwatched: of the timeouts of a profile only the most applies, and what is
+ * locked.  over: it has ended already, or could not be started. */
+struct exec_begun {
+  char *exec;
+  struct provider *provider;
+  int over;
+  uint64_t timeout_ms;          /* in force; 0: none */
+  int64_t started_ns;
+};
+void exec_begun_fini (struct exec_begun *begun);
+int sandbox_exec_begin (struct host *host, const char *id,
+                        const struct exec_request *request, const int fds[3],
+                        int tty, int unwatched, int cancel_fd,
+                        struct exec_begun *out, struct error **err);
+/* How it ended.  Until then each waiting call is one of those that a provider
+ * takes at once: better asked late and again than waited in for long. */
+int sandbox_exec_end (struct provider *provider, const char *id,
+                      const char *exec, int64_t deadline_ns, int cancel_fd,
+                      struct exec_result *result, struct error **err);
+
 /* [{"exec", "state", "started_ns", "background"}] of what is known still. */
 int sandbox_exec_list (struct host *host, const char *id,
                        const struct provider_call *call, json_t **out,

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of exec-log.h share. */
+
+#ifndef SANDBOX_EXEC_LOG_PRIVATE_H
+#define SANDBOX_EXEC_LOG_PRIVATE_H
+
+#include <stddef.h>
+
+#include "sandbox/exec-log.h"
+
+#define LOG_PAGE 4096
+#define LOG_HEAD_SIZE 64
+#define LOG_EVENT_SIZE 24
+#define LOG_MAGIC UINT64_C (0x316c78652d666f63)
+/* What a log may still have to say when there is no more room: the rest of both
+ * streams, what was dropped of both, its end. */
+#define LOG_LAST_EVENTS 6
+
+/* The beginning of `events`, in the byte order of this machine. */
+struct log_head {
+  uint64_t magic;
+  uint64_t dropped[2];
+  uint64_t reserved[5];
+};
+_Static_assert (sizeof (struct log_head) == LOG_HEAD_SIZE, "head");
+_Static_assert (sizeof (struct exec_event) == LOG_EVENT_SIZE, "event");
+
+/* Somebody who waits for what comes. */
+struct exec_watch {
+  struct exec_watch *next;
+  int fd;
+};
+
+/* writing is held: one event more, and who waits is told. */
+void exec_log_append (struct exec_log *log, enum exec_event_kind kind,
+                      int stream, uint64_t offset, uint32_t size);
+/* lock is held. */
+int exec_log_meta_write (struct exec_log *log);
+/* Its files are removed: who waits sees its end. */
+void exec_log_cut (struct exec_log *log);
+/* As exec_log_take, into nothing. */
+int exec_log_discard (int pipe, uint64_t *bytes);
+
+#endif /* SANDBOX_EXEC_LOG_PRIVATE_H */
