@@ -51,31 +51,11 @@ ps_run (struct cli *cli, struct error **err)
   return output_table_print (table, cli, err);
 }
 
-/* "9", "KILL" or "SIGKILL"; 0: none of those. */
-static int
-signal_number (const char *word)
-{
-  const char *name = strncmp (word, "SIG", 3) == 0 ? word + 3 : word;
-  char *end;
-  long value = strtol (word, &end, 10);
-  int i;
-
-  if (*word >= '0' && *word <= '9')
-    return *end == '\0' && value >= 1 && value <= 64 ? (int) value : 0;
-  for (i = 1; i < 32; i++) {
-    const char *known_name = sigabbrev_np (i);
-
-    if (known_name && strcmp (known_name, name) == 0)
-      return i;
-  }
-  return 0;
-}
-
 static int
 signal_run (struct cli *cli, struct error **err)
 {
   const char *word = cli->n_args > 2 ? cli->args[2] : "TERM";
-  int number = signal_number (word);
+  int number = exec_signal_number (word);
   struct provider_call call;
   struct host *host;
 

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -55,6 +56,25 @@ sandbox_exec_list (struct host *host, const char *id,
   if (INVOKE (provider, &inner, err, exec_list, .sandbox = id) < 0)
     return -1;
   *out = steal (list);
+  return 0;
+}
+
+int
+exec_signal_number (const char *word)
+{
+  const char *name = strncmp (word, "SIG", 3) == 0 ? word + 3 : word;
+  char *end;
+  long value = strtol (word, &end, 10);
+  int i;
+
+  if (*word >= '0' && *word <= '9')
+    return *end == '\0' && value >= 1 && value <= 64 ? (int) value : 0;
+  for (i = 1; i < 32; i++) {
+    const char *known_name = sigabbrev_np (i);
+
+    if (known_name && strcmp (known_name, name) == 0)
+      return i;
+  }
   return 0;
 }
 

@@ -74,6 +74,11 @@ mount_open (const struct sandbox_mount *mount, int *out, struct error **err)
   struct stat opened, named;
   coffer_autoclose int fd = -1;
 
+  if (mount->is_open) {
+    *out = fcntl (mount->source_fd, F_DUPFD_CLOEXEC, 3);
+    return *out < 0 ? error_set (err, E_SANDBOX_SPEC, errno, "mounts: %s",
+                                 mount->source) : 0;
+  }
   if (!realpath (mount->source, real))
     return error_set (err, E_SANDBOX_SPEC, errno, "mounts: %s",
                       mount->source);
@@ -157,7 +162,9 @@ record_new (struct creation *creation, const struct provider_call *call,
   creation->record = record;
   if (!record)
     return error_set (err, E_NO_MEMORY, 0, "a record");
-  if (sandbox_id_new (record->id, err) < 0)
+  if (creation->request->id && sandbox_id_valid (creation->request->id))
+    memcpy (record->id, creation->request->id, sizeof record->id);
+  else if (sandbox_id_new (record->id, err) < 0)
     return -1;
   record->spec = request_to_json (creation->request, err);
   if (!record->spec)
@@ -403,6 +410,21 @@ hint_quota (const struct creation *creation, struct error **err)
                 " --accept quota.hard");
 }
 
+static int
+check_isolated (const struct creation *creation, const struct opened *opened,
+                struct error **err)
+{
+  const struct manifest *manifest = opened->entry->manifest;
+
+  if (!creation->request->isolated || !manifest || !manifest->isolation_kind
+      || strcmp (manifest->isolation_kind, "none") != 0)
+    return 0;
+  error_set (err, E_DENIED, 0, "provider %s isolates nothing, and is not for "
+             "others", opened->entry->id);
+  error_hint (err, "name another provider");
+  return -1;
+}
+
 /* It is what was asked for, and hardly what was meant. */
 static void
 warn_unreachable (const struct sandbox_request *request)
@@ -423,6 +445,7 @@ creation_prepare (struct creation *creation, const struct provider_call *call,
 
   if (request_check (request, err) < 0
       || host_entry (host, request->provider, &opened, err) < 0
+      || check_isolated (creation, opened, err) < 0
       || profile_apply (host->place, opened->registry, request,
                         &creation->profiled, err) < 0)
     return -1;

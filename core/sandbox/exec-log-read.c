@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -112,6 +113,12 @@ exec_log_wait (struct exec_log *log, uint64_t seq, int cancel_fd)
   while (r < 0 && errno == EINTR);
   watch_remove (log, &watch);
   return r > 0 && !fds[1].revents;
+}
+
+int
+exec_log_data_dup (const struct exec_log *log, int stream)
+{
+  return fcntl (log->data[stream], F_DUPFD_CLOEXEC, 3);
 }
 
 ssize_t

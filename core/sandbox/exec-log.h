@@ -134,6 +134,8 @@ int exec_log_event (struct exec_log *log, uint64_t seq,
 /* Until exec_log_event says something else than 0: 1; or cancel_fd is
  * readable: 0. */
 int exec_log_wait (struct exec_log *log, uint64_t seq, int cancel_fd);
+/* A file of its own to read a stream from, or -1 with errno. */
+int exec_log_data_dup (const struct exec_log *log, int stream);
 /* Bytes that an event tells of; -1 with errno when they are not there. */
 ssize_t exec_log_read (const struct exec_log *log, int stream, void *bytes,
                        size_t size, uint64_t offset);

@@ -24,6 +24,9 @@ struct sandbox_mount {
   char *source;
   char *target;
   int writable;
+  int is_open;                  /* source_fd is it (O_PATH), by who may see it;
+                                 * the name is for people */
+  int source_fd;
 };
 
 /* What the caller asks for.  Zeroed: all defaults.  `asked_*` say that a value
@@ -32,6 +35,8 @@ struct sandbox_mount {
 struct sandbox_request {
   const char *provider;         /* NULL: the default */
   const char *tenant;           /* whose it is to be; NULL: "default" */
+  const char *id;               /* what it is to be called, as sandbox_id_new
+                                 * makes them; NULL: a new one */
   const char *template_name, *image, *profile, *workdir, *user, *network;
   const char *const *env;       /* NAME=VALUE */
   const char *const *allow, *const *ports, *const *metadata;
@@ -42,6 +47,7 @@ struct sandbox_request {
   int asked_ttl;
   int ephemeral;                /* dies with this process */
   int single_exec;
+  int isolated;                 /* refused where the provider isolates nothing */
   int no_facts;                 /* applied is to have none: a run shows none */
   /* Protecting defaults that the caller does without, by their capability
    * word ("limit.memory"); the operator's list is the registry's `accept`. */
@@ -260,6 +266,8 @@ int sandbox_exec_list (struct host *host, const char *id,
 int sandbox_attach (struct host *host, const char *id, const char *exec,
                     const struct exec_streams *streams, int cancel_fd,
                     struct exec_result *result, struct error **err);
+/* "9", "KILL" or "SIGKILL"; 0: none of those. */
+int exec_signal_number (const char *word);
 /* To the command's process group. */
 int sandbox_exec_signal (struct host *host, const char *id, const char *exec,
                          int number, const struct provider_call *call,

@@ -21,6 +21,7 @@ struct reply {
   struct MHD_Response *response;
   struct coffer_strings headers;        /* name, value, name, value … */
   uint64_t size;                /* of what is sent at once */
+  const char *bytes, *type;     /* that, the library's, until it is sent */
   struct stream *stream;        /* reply.c's, while the request is there */
   struct handover *handover;
 };
@@ -46,6 +47,7 @@ struct exchange {
   pthread_t handler;
   int result;                   /* of the handler, and its error */
   struct error *error;
+  struct idempotent *idempotent;        /* while it is handled */
   atomic_int complete;          /* the body came to its end */
 };
 

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "server/api/idempotency.h"
 #include "server/exchange.h"
 
 #define STEP 65536              /* of a body renews its deadline */
@@ -208,11 +209,16 @@ handle (struct exchange *exchange)
 {
   struct request *request = &exchange->request;
   struct error *error = NULL;
+  int begun = idempotency_begin (request, &exchange->idempotent, &error);
 
-  exchange->result = request->route->handle (request, &error);
+  exchange->result = begun < 0 ? -1 : 0;
+  if (begun == 0)
+    exchange->result = request->route->handle (request, &error);
   if (exchange->result == 0 && !exchange->reply.response)
     exchange->result = error_set (&error, E_INTERNAL, 0, "%s has no reply",
                                   request->route->operation);
+  idempotency_end (request, steal (exchange->idempotent),
+                   exchange->result == 0);
   exchange->error = error;
 }
 

@@ -51,6 +51,9 @@ struct request {
  * of that name. */
 const char *request_header (const struct request *request, const char *name);
 const char *request_query (const struct request *request, const char *name);
+/* The nth of that name, from 0 on. */
+const char *request_query_nth (const struct request *request,
+                               const char *name, size_t n);
 /* Leaves *inout alone when it is absent; E_REQUEST when it is no number within
  * the bounds. */
 int request_query_u64 (const struct request *request, const char *name,

@@ -42,3 +42,5 @@ stage_helpers += %D%/build/coffer-serve
 %C%_build_coffer_serve_SOURCES = %D%/main.c $(server_surfaces)
 %C%_build_coffer_serve_LDADD = $(server_archives) core/base/libplace-build.a \
   $(server_libs)
+
+include core/server/api/sandboxes.mk

@@ -174,6 +174,8 @@ reply_buffer (struct request *request, int status, const char *type,
     free (take_bytes);
     return error_set (err, E_NO_MEMORY, 0, "a reply");
   }
+  exchange->reply.bytes = take_bytes;
+  exchange->reply.type = type;
   exchange->reply.size = size;
   exchange->reply.status = status;
   return type ? reply_header (request, MHD_HTTP_HEADER_CONTENT_TYPE, type, err)
@@ -185,8 +187,10 @@ reply_json (struct request *request, int status, json_t *take_value,
             struct error **err)
 {
   auto_json json_t *value = take_value;
-  char *text = value ? json_text (value) : NULL;
+  char *text;
 
+  json_name_encodings (value);
+  text = value ? json_text (value) : NULL;
   return reply_buffer (request, status, "application/json", text,
                        text ? strlen (text) : 0, err);
 }
@@ -292,6 +296,7 @@ reply_fini (struct exchange *exchange)
     handover_free (reply->handover);
   reply->response = NULL;
   reply->handover = NULL;
+  reply->bytes = NULL;
   reply->status = 0;
   coffer_strings_free (&reply->headers);
 }

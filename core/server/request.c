@@ -17,15 +17,21 @@ request_header (const struct request *request, const char *name)
 }
 
 const char *
-request_query (const struct request *request, const char *name)
+request_query_nth (const struct request *request, const char *name, size_t n)
 {
   const struct coffer_strings *list = &exchange_of (request)->arguments;
   size_t i;
 
   for (i = 0; i + 1 < list->count; i += 2)
-    if (strcmp (list->items[i], name) == 0)
+    if (strcmp (list->items[i], name) == 0 && n-- == 0)
       return list->items[i + 1];
   return NULL;
+}
+
+const char *
+request_query (const struct request *request, const char *name)
+{
+  return request_query_nth (request, name, 0);
 }
 
 int

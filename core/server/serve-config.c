@@ -58,7 +58,8 @@ serve_config_default (const struct place *place, struct serve_config **out,
   config->limits = (struct serve_limits){
     .header = 16384, .body = 1 << 20, .header_ms = 10000, .body_ms = 30000,
     .idle_ms = 60000, .request_ms = 60000, .drain_ms = 30000,
-    .connections = 1024
+    .connections = 1024, .exec_log = UINT64_C (64) << 20,
+    .exec_logs = UINT64_C (1) << 30
   };
   config->socket = text_printf ("%s/%s", place->runtime, SOCKET_NAME);
   config->listen = one_text (DEFAULT_LISTEN);

@@ -20,6 +20,8 @@ struct serve_limits {
   uint64_t request_ms;          /* of a handler */
   uint64_t drain_ms;
   uint64_t connections;
+  uint64_t exec_log;            /* bytes of what one command has written */
+  uint64_t exec_logs;           /* and of all that is kept */
 };
 
 struct serve_config {
@@ -27,6 +29,7 @@ struct serve_config {
   char *socket;                 /* its absolute path */
   char **listen;                /* "127.0.0.1:8000"; NULL-terminated */
   char **allow_hosts;
+  char **allowed_roots;         /* folders that requests may show; or NULL */
   struct serve_limits limits;
 };
 

@@ -3,6 +3,8 @@
 
 #include <config.h>
 
+#include "sandbox/execs.h"
+#include "server/api/idempotency.h"
 #include "server/server.h"
 
 #include <errno.h>
@@ -189,11 +191,25 @@ http_start (struct server *server, struct error **err)
 }
 
 static int
+execs_open (struct server *server, struct error **err)
+{
+  const struct execs_options options = {
+    .host = server->host, .place = server->place,
+    .cap = server->config->limits.exec_log,
+    .cap_all = server->config->limits.exec_logs
+  };
+
+  return execs_start (&options, &server->execs, err);
+}
+
+static int
 start (struct server *server, struct error **err)
 {
   raise_descriptors ();
   if (listener_open (server->place, server->config, &server->listener, err) < 0
       || host_open (server->place, 0, &server->host, err) < 0
+      || idempotency_open (server->place, &server->idempotency, err) < 0
+      || execs_open (server, err) < 0
       || connections_new (&server->connections, err) < 0
       || http_start (server, err) < 0)
     return -1;
@@ -257,6 +273,8 @@ server_stop (struct server *server)
   if (server->http)
     MHD_stop_daemon (server->http);
   connections_free (server->connections);
+  execs_stop (server->execs);
+  idempotency_close (server->idempotency);
   host_close (server->host);
   listener_free (server->listener);
   serve_config_unref (server->config);

@@ -14,10 +14,14 @@
 struct MHD_Daemon;
 struct connections;
 struct listener;
+struct execs;
+struct idempotency;
 
 struct server {
   const struct place *place;
   struct host *host;            /* one for all threads */
+  struct execs *execs;          /* commands in the background */
+  struct idempotency *idempotency;
   pthread_mutex_t config_lock;
   struct serve_config *config;  /* by server_config_ref */
   struct connections *connections;

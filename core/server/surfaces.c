@@ -7,5 +7,8 @@
 
 const struct route *const server_surfaces[] = {
   root_routes,
+  api_sandbox_routes,
+  api_exec_routes,
+  api_event_routes,
   NULL
 };

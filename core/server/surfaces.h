@@ -7,5 +7,8 @@
 #include "server/route.h"
 
 extern const struct route root_routes[];
+extern const struct route api_sandbox_routes[];
+extern const struct route api_exec_routes[];
+extern const struct route api_event_routes[];
 
 #endif /* SERVER_SURFACES_H */
