@@ -207,6 +207,7 @@ _coffer () {
     'serve') own=(
       '*--listen[serve HTTP there (127.0.0.1 8000), or none]:ADDRESS\:PORT: '
       '--socket[the unix socket]:PATH: '
+      '--routes[print every path that is served, and exit]'
       '*:argument:_files') ;;
     'call') own=(
       '--timeout[give the call this long; 60s unless said]:TIME: '

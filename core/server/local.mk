@@ -3,7 +3,8 @@
 # A surface adds its files to core_server_libserver_a_SOURCES in a fragment of
 # its own, and its table to surfaces.c.
 noinst_LIBRARIES += %D%/libserver.a
-%C%_libserver_a_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
+%C%_libserver_a_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/core \
+  $(MICROHTTPD_CFLAGS)
 %C%_libserver_a_CFLAGS = $(HOST_CC_FLAGS)
 %C%_libserver_a_SOURCES = \
   %D%/auth.c %D%/auth.h \
@@ -12,6 +13,7 @@ noinst_LIBRARIES += %D%/libserver.a
   %D%/listen.c %D%/listen.h \
   %D%/root.c \
   %D%/route.c %D%/route.h \
+  %D%/routes.c %D%/routes.h \
   %D%/serve-config.c %D%/serve-config.h \
   %D%/server.c %D%/server.h \
   %D%/surfaces.h

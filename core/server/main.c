@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "server/listen.h"
+#include "server/routes.h"
 #include "server/server.h"
 
 /* A thread for each connection must not mean a heap for each. */
@@ -32,16 +33,18 @@ struct options {
   struct coffer_strings listen;
   int listen_given;
   const char *socket;
-  int json, verbose;
+  int json, verbose, routes;
 };
 
-enum { OPTION_LISTEN = 256, OPTION_SOCKET, OPTION_JSON, OPTION_VERBOSE };
+enum { OPTION_LISTEN = 256, OPTION_SOCKET, OPTION_JSON, OPTION_VERBOSE,
+       OPTION_ROUTES };
 
 static const struct option long_options[] = {
   { "listen", required_argument, NULL, OPTION_LISTEN },
   { "socket", required_argument, NULL, OPTION_SOCKET },
   { "json", no_argument, NULL, OPTION_JSON },
   { "verbose", no_argument, NULL, OPTION_VERBOSE },
+  { "routes", no_argument, NULL, OPTION_ROUTES },
   { NULL, 0, NULL, 0 }
 };
 
@@ -62,6 +65,9 @@ take_option (struct options *options, int option, struct error **err)
     return 0;
   case OPTION_VERBOSE:
     options->verbose = 1;
+    return 0;
+  case OPTION_ROUTES:
+    options->routes = 1;
     return 0;
   default:
     return error_set (err, E_USAGE, 0,
@@ -241,7 +247,8 @@ main (int argc, char **argv)
   if (options.verbose && !log_enabled (LOG_LEVEL_INFO, "http"))
     log_set_level (LOG_LEVEL_INFO);
   if (status == 0)
-    status = serve (&options, &error);
+    status = options.routes ? routes_print (options.json, &error)
+                            : serve (&options, &error);
   if (status < 0)
     status = fail (&options, error);
   coffer_strings_free (&options.listen);

@@ -6,6 +6,7 @@
 #include "server/surfaces.h"
 
 const struct route *const server_surfaces[] = {
+  openapi_routes,
   root_routes,
   api_sandbox_routes,
   api_exec_routes,

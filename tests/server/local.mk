@@ -3,3 +3,8 @@
 EXTRA_DIST += %D%/lib.sh %D%/peer.py
 SCENARIOS += \
   %D%/serve.sh
+# And by what knows the document.
+EXTRA_DIST += %D%/daemon.py %D%/shapes.py %D%/judge.mjs %D%/redocly.yaml \
+  %D%/npm/package.json %D%/npm/package-lock.json
+SCENARIOS += \
+  %D%/document.py
