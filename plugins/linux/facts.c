@@ -214,6 +214,7 @@ ready_take (struct making *making)
   namespaces_note (making->self);
   namespaces_read (making->proc, inodes);
   ids_hold = user_holds (making);
+  aftermath_expect (making);
   if (link_receive (&link, &reply, 0, call->deadline_ns, call->cancel_fd)
         == -1) {
     if (errno == ECONNRESET)

@@ -61,6 +61,7 @@ struct sandbox {
   char id[SANDBOX_ID_MAX + 1];
   int control;                  /* connection to its init */
   int pidfd;
+  int mount_ns;                 /* see aftermath.c, -1 */
   pid_t pid;                    /* for people */
   int single;                   /* made for one command */
   int folderless;
@@ -257,6 +258,10 @@ int32_t linux_sandbox_create (struct coffer_call *call, void *self,
                               const char *sandbox,
                               const struct coffer_sandbox_spec *spec,
                               const struct coffer_sandbox_create_opts *opts);
+
+/* aftermath.c: what the kernel has still to take down of a sandbox whose
+ * processes are gone. */
+void aftermath_leave (int *mount_ns);
 
 /* network.c: facts of what the sandbox's proxy has refused since then. */
 int32_t network_denied (struct linux_provider *self, struct coffer_call *call,

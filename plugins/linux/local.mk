@@ -6,6 +6,7 @@ PROVIDER_MANIFESTS += manifests/linux.yaml
 noinst_PROGRAMS += %D%/filter-gen
 
 %C%_linux_so_SOURCES = \
+  %D%/aftermath.c \
   %D%/attach.c \
   %D%/cgroup-place.c \
   %D%/cgroup-v1.c \

@@ -63,6 +63,7 @@ sandbox_free (struct linux_provider *self, struct sandbox *sb)
     waitid ((idtype_t) P_PIDFD, (id_t) sb->pidfd, &info,
             WEXITED | WNOHANG | __WALL);
   coffer_fd_close (&sb->pidfd);
+  aftermath_leave (&sb->mount_ns);
   pthread_mutex_destroy (&sb->busy);
   free (sb);
 }

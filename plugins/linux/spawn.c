@@ -446,6 +446,7 @@ sandbox_keep (struct making *making)
   snprintf (sb->id, sizeof sb->id, "%s", making->id);
   sb->control = coffer_fd_steal (&making->control);
   sb->pidfd = coffer_fd_steal (&making->pidfd);
+  sb->mount_ns = coffer_fd_steal (&making->mount_ns);
   sb->proxy = coffer_fd_steal (&making->proxy);
   sb->denials = coffer_fd_steal (&making->denials);
   pthread_mutex_init (&sb->busy, NULL);
@@ -538,6 +539,7 @@ making_fini (struct making *making)
   coffer_fd_close (&making->denials);
   coffer_fd_close (&making->control);
   coffer_fd_close (&making->pidfd);
+  coffer_fd_close (&making->mount_ns);
   coffer_fd_close (&making->proc);
   coffer_fd_close (&making->folder);
 }
@@ -631,7 +633,7 @@ linux_sandbox_create (struct coffer_call *call, void *data,
   struct making making = { .self = data, .call = call, .id = sandbox,
                            .spec = spec ? spec : &defaults, .folder = -1,
                            .listener = -1, .control = -1, .pidfd = -1,
-                           .proc = -1, .cgroup = CGROUP_NONE,
+                           .proc = -1, .mount_ns = -1, .cgroup = CGROUP_NONE,
                            .proxy_listener = -1, .proxy = -1,
                            .denials = -1 };
   int exists = 0;

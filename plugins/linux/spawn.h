@@ -12,7 +12,8 @@
  * project.c   a folder of the host, capped by a project quota
  * limits.c    limits: their ranges, by what means, which of them hold
  * network.c   what it may reach, and the proxy for that
- * facts.c     what came of it */
+ * facts.c     what came of it
+ * aftermath.c not waiting for what the kernel takes down */
 
 #ifndef LINUX_SPAWN_H
 #define LINUX_SPAWN_H
@@ -44,6 +45,7 @@ struct making {
   const struct coffer_sandbox_spec *spec;
   struct ids ids;
   int folder, listener, control, pidfd;
+  int mount_ns;                 /* see aftermath.c, -1 */
   int proc;                     /* the init's folder in /proc */
   pid_t pid;
   int prepared;                 /* it was told what, being made ahead */
@@ -142,6 +144,11 @@ int32_t network_begin (struct making *making);
 
 /* After the plan: what of the host's /etc is shown.  -1 with errno. */
 int etc_send (struct making *making);
+
+/* ---- aftermath.c -------------------------------------------------------- */
+
+/* With its init there: what is needed not to wait for it at its end. */
+void aftermath_expect (struct making *making);
 
 /* ---- spare.c ------------------------------------------------------------ */
 

@@ -120,6 +120,39 @@ if [ "$(id -u)" -ne 0 ]; then
   like "and says so" "$(cat "$err")" 'without records'
 fi
 
+# -- what the kernel takes down when run is over -----------------------------
+# Where there may be only a few namespaces of mounts at once, none may stay.
+if [ "$(id -u)" -eq 0 ]; then
+  status=0
+  python3 - "$COFFER_BUILD/coffer" >"$out" 2>"$err" <<'PY' || status=$?
+import ctypes, os, subprocess, sys, time
+made, mapped = os.pipe (), os.pipe ()
+pid = os.fork ()
+if pid == 0:
+    if ctypes.CDLL (None).unshare (0x10000000) != 0:
+        os._exit (3)
+    os.write (made[1], b"x")
+    os.read (mapped[0], 1)
+    with open ("/proc/sys/user/max_mnt_namespaces", "w") as limit:
+        limit.write ("12")
+    runs, tries = 0, 0
+    while runs < 24 and tries < 300:
+        if subprocess.call ([sys.argv[1], "run", "--", "true"]) == 0:
+            runs += 1
+        else:
+            tries += 1
+            time.sleep (0.1)
+    os._exit (runs < 24)
+os.read (made[0], 1)
+for name in "uid_map", "gid_map":
+    with open (f"/proc/{pid}/{name}", "w") as ids:
+        ids.write ("0 0 4294967295")
+os.write (mapped[1], b"x")
+sys.exit (os.waitstatus_to_exitcode (os.waitpid (pid, 0)[1]))
+PY
+  is "of 24 sandboxes in a row no namespace of mounts stays" "$status" 0
+fi
+
 run coffer run --workdir /no/such -- true
 like "a working folder that is not there is named" "$status $(head -1 "$err")" \
   '^12[67] coffer: E3001: true: .*working folder.*--workdir /no/such'
