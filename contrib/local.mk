@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 EXTRA_DIST += %D%/bootstrap %D%/packages.sh %D%/quickstart %D%/check \
-  %D%/why-not %D%/apparmor/coffer.in %D%/apparmor/install
+  %D%/why-not %D%/verify-execute %D%/apparmor/coffer.in %D%/apparmor/install
 include contrib/completions/local.mk

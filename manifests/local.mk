@@ -22,7 +22,7 @@ endif
 # Each file appears under its name whole: a `coffer` that runs meanwhile sees
 # the old one or the new one.
 stage/stamp: $(providers_PROGRAMS) $(pkglibexec_PROGRAMS) $(stage_helpers) \
-    $(PROVIDER_MANIFESTS) %D%/seal-into coffer$(EXEEXT)
+    $(pkglibexec_SCRIPTS) $(PROVIDER_MANIFESTS) %D%/seal-into coffer$(EXEEXT)
 	$(AM_V_GEN)rm -f $@ && \
 	$(MKDIR_P) $(stage_dir) stage/libexec && \
 	chmod go-w stage $(stage_dir) stage/libexec && \
@@ -31,6 +31,9 @@ stage/stamp: $(providers_PROGRAMS) $(pkglibexec_PROGRAMS) $(stage_helpers) \
 	  mv -f $(stage_dir)/.new $(stage_dir)/$${f##*/} || exit 1; done && \
 	for f in $(pkglibexec_PROGRAMS) $(stage_helpers); do \
 	  $(stage_program) $$f stage/libexec/.new && \
+	  mv -f stage/libexec/.new stage/libexec/$${f##*/} || exit 1; done && \
+	for f in $(pkglibexec_SCRIPTS); do \
+	  $(INSTALL_DATA) $$f stage/libexec/.new && \
 	  mv -f stage/libexec/.new stage/libexec/$${f##*/} || exit 1; done && \
 	$(seal_into) $(stage_dir) $(PROVIDER_MANIFESTS) && \
 	touch $@

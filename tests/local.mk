@@ -20,6 +20,7 @@ include tests/unit/manifest.mk
 include tests/unit/worker.mk
 include tests/unit/policy.mk
 include tests/unit/sandbox.mk
+include tests/unit/python.mk
 include tests/unit/cli.mk
 include tests/modules/local.mk
 include tests/abi/local.mk

@@ -14,6 +14,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/operation.h \
   %D%/output.h \
   %D%/provider.h \
+  %D%/run-python.h \
   %D%/scope.h \
   %D%/spec.h \
   %D%/call.c \
@@ -43,6 +44,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/provider-state.c \
   %D%/provider-install.c \
   %D%/run.c \
+  %D%/run-python.c \
   %D%/sandbox.c \
   %D%/scope.c \
   %D%/sandbox-exec.c \
@@ -58,7 +60,8 @@ core_cli_libcli_a_SOURCES = \
   %D%/template.c
 
 # In the order in which they need each other.
-cli_archives = %D%/libcli.a core/sandbox/libsandbox.a \
+cli_archives = %D%/libcli.a core/python/libpython.a \
+  core/sandbox/libsandbox.a \
   core/store/libstore.a core/policy/libpolicy.a \
   core/provider/libprovider.a core/contract/libcontract.a core/base/libbase.a
 cli_libs = sdk/lib/libcoffer-provider.a $(FFI_LIBS) $(YAML_LIBS) \

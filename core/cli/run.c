@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/host.h"
+#include "cli/run-python.h"
 #include "cli/spec.h"
 
 static json_t *
@@ -57,6 +58,16 @@ run_run (struct cli *cli, struct error **err)
 {
   auto_spec struct spec spec = { 0 };
 
+  if (cli_value (cli, "python"))
+    return run_python (cli, err);
+  if (cli->n_args < 1) {
+    error_set (err, E_USAGE, 0, "coffer run needs %s",
+               cli->command->arguments);
+    error_hint (err, "coffer run --help shows how it is used");
+    return -1;
+  }
+  if (cli_value (cli, "artifacts"))
+    return error_set (err, E_USAGE, 0, "--artifacts goes with --python");
   if (spec_read (cli, &spec, err) < 0
       || cli_duration (cli, "timeout", PROFILE_TIMEOUT,
                        &spec.request.asked_timeout_ms, err) < 0)
@@ -68,12 +79,12 @@ run_run (struct cli *cli, struct error **err)
 }
 
 static const struct cli_option run_options[] = {
-  SPEC_OPTIONS, COMMAND_OPTIONS, STREAM_OPTIONS, { NULL }
+  SPEC_OPTIONS, COMMAND_OPTIONS, STREAM_OPTIONS, PYTHON_OPTIONS, { NULL }
 };
 
 const struct cli_command run_commands[] = {
   { "run", "-- COMMAND [ARGUMENT…]",
-    "run a command in a new sandbox that ends with it", run_options, 1, -1, 0,
+    "run a command in a new sandbox that ends with it", run_options, 0, -1, 0,
     COMMAND_RUNS, run_run },
   { NULL }
 };

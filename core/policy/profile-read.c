@@ -14,6 +14,7 @@
 
 #define SUMMARY_MAX 120
 #define LIST_MAX 256
+#define MODULE_MAX 128
 
 int
 bounds_is_target (const char *text)
@@ -64,6 +65,41 @@ read_number (const struct yaml_source *source, const struct yaml_node *node,
                     min, max);
 }
 
+/* A name that Python's `import` takes: identifiers in ASCII with dots between. */
+static int
+is_module (const char *word)
+{
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  size_t n;
+
+  if (strlen (word) > MODULE_MAX)
+    return 0;
+  for (; *word && (*word < '0' || *word > '9'); word += n + 1) {
+    n = strspn (word, letters);
+    if (n == 0 || (word[n] != '.' && word[n] != '\0'))
+      return 0;
+    if (word[n] == '\0')
+      return 1;
+  }
+  return 0;
+}
+
+/* A list without choices: where to connect, or what to import. */
+static int
+check_free (const struct yaml_source *source, const struct yaml_node *node,
+            const struct profile_field_info *info, const char *word,
+            struct error **err)
+{
+  if (info == &profile_fields[PROFILE_ALLOW])
+    return bounds_is_target (word)
+             ? 0 : yaml_fail (source, node, err, "%s: not NAME:PORT",
+                              info->key);
+  return is_module (word)
+           ? 0 : yaml_fail (source, node, err, "%s: not a module's name",
+                            info->key);
+}
+
 static int
 check_choice (const struct yaml_source *source, const struct yaml_node *node,
               const struct profile_field_info *info, const char *word,
@@ -73,9 +109,7 @@ check_choice (const struct yaml_source *source, const struct yaml_node *node,
   size_t i;
 
   if (!info->choices)
-    return bounds_is_target (word)
-             ? 0 : yaml_fail (source, node, err, "%s: not NAME:PORT",
-                              info->key);
+    return check_free (source, node, info, word, err);
   for (i = 0; info->choices[i]; i++)
     if (strcmp (info->choices[i], word) == 0)
       return 0;

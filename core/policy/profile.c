@@ -45,6 +45,8 @@ const struct profile_field_info profile_fields[PROFILE_FIELDS] = {
                         REQUEST_TTL_MAX_MS, NULL },
   [PROFILE_TTL] = { "ttl", KIND_TIME, REQUEST_TTL_MIN_MS, REQUEST_TTL_MAX_MS,
                     NULL },
+  [PROFILE_IMPORTS] = { "imports", KIND_WORDS, 0, 0, NULL },
+  [PROFILE_PRELOAD] = { "preload", KIND_WORDS, 0, 0, NULL },
 };
 
 static const char *const json_keys[PROFILE_FIELDS] = {

@@ -21,6 +21,7 @@ enum profile_field {
   PROFILE_ROOT, PROFILE_FILTER, PROFILE_REQUIRE, PROFILE_CPUS, PROFILE_MEMORY,
   PROFILE_PIDS, PROFILE_DISK, PROFILE_INODES, PROFILE_ADDRESS_SPACE,
   PROFILE_FILE_SIZE, PROFILE_OPEN_FILES, PROFILE_TIMEOUT, PROFILE_TTL,
+  PROFILE_IMPORTS, PROFILE_PRELOAD,
   PROFILE_FIELDS
 };
 
@@ -31,7 +32,7 @@ struct profile_field_info {
   const char *key;
   enum profile_kind kind;
   uint64_t min, max;            /* numbers; cpus in thousandths, times in ms */
-  const char *const *choices;   /* words; NULL: targets */
+  const char *const *choices;   /* words; NULL: targets or modules */
 };
 extern const struct profile_field_info profile_fields[PROFILE_FIELDS];
 

@@ -151,8 +151,9 @@ check_claims (const struct exec_run *run, struct error **err)
   const struct exec_streams *streams = run->streams;
   int background = run->request->background;
 
-  if (exec_check_claims (run->provider, streams->in >= 0 && !background,
-                         streams->tty, background, err) < 0)
+  if (exec_check_claims (run->provider,
+                         (streams->in >= 0 || streams->channel)
+                           && !background, streams->tty, background, err) < 0)
     return -1;
   if (streams->tty && background)
     return error_set (err, E_INVALID, 0,
@@ -231,7 +232,9 @@ streams_prepare (struct exec_run *run, struct error **err)
     return 0;
   if (streams->tty)
     return terminal_prepare (run, err);
-  if (streams->in >= 0) {
+  if (streams->channel) {
+    run->theirs[EXEC_IN] = coffer_fd_steal (streams->channel);
+  } else if (streams->in >= 0) {
     if (pipe_new (run, EXEC_IN, 1, err) < 0)
       return -1;
     relay_init (&run->relays[EXEC_IN], streams->in, run->ours[EXEC_IN],

@@ -186,6 +186,9 @@ struct exec_streams {
   int in;                       /* read from here; -1: /dev/null */
   int out, err;                 /* written here; -1: dropped */
   int tty;                      /* a terminal of ours is relayed, raw */
+  /* NULL, or one end of a socketpair: given to the command as its standard
+   * input, instead of `in`, and closed here once it has it. */
+  int *channel;
   /* Called with bytes instead of writing them, when set (--json). */
   void (*output) (void *data, int stream, const char *bytes, size_t size);
   void *data;

@@ -51,7 +51,8 @@ upwards () {
   upward provider 'sandbox|store|policy|server|cli'
   upward store 'sandbox|policy|server|cli'
   upward policy 'sandbox|store|server|cli'
-  upward sandbox 'server|cli'
+  upward sandbox 'python|server|cli'
+  upward python 'server|cli'
 }
 check "dependencies of core point one way" silent upwards
 

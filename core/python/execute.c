@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run: the request is checked, written down for the runner, a sandbox is
+ * made, the runner started in it with the channel as its standard input. */
+
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <coffer/fd.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "policy/profile.h"
+#include "python/channel.h"
+#include "python/reply.h"
+#include "sandbox/host.h"
+
+#define RUNNER "runner.py"
+#define RUNNER_MAX (256 << 10)
+#define PATH_MAX_BYTES 255
+#define CREATE_MS 20000
+#define KILL_MS 10000
+
+/* Reads the runner from standard input, which is the channel, and becomes it:
+ * so no file of ours has to be visible inside. */
+static const char boot[]
+  = "import posix as p\n"
+    "def r(n):\n"
+    " b=b''\n"
+    " while len(b)<n:\n"
+    "  c=p.read(0,n-len(b))\n"
+    "  if not c:p._exit(125)\n"
+    "  b+=c\n"
+    " return b\n"
+    "exec(compile(r(int.from_bytes(r(4),'big')),'<runner>','exec'),"
+    "{'__name__':'__cold__'})\n";
+
+/* All that one run holds. */
+struct run {
+  struct host *host;
+  const struct execute_request *request;
+  struct profile *profile;
+  struct channel channel;
+  struct kept out, err;
+  struct sandbox_record *record;
+  json_t *applied;
+  struct exec_result exec;
+};
+
+static void
+run_fini (struct run *run)
+{
+  channel_fini (&run->channel);
+  kept_fini (&run->out);
+  kept_fini (&run->err);
+  exec_result_fini (&run->exec);
+  sandbox_record_free (run->record);
+  profile_free (run->profile);
+  json_decref (run->applied);
+}
+#define auto_run __attribute__ ((cleanup (run_fini)))
+
+/* ---- what is asked for -------------------------------------------------- */
+
+static int fail_field (struct error **err, const char *field, const char *fmt,
+                       ...) __attribute__ ((format (printf, 3, 4)));
+
+static int
+fail_field (struct error **err, const char *field, const char *fmt, ...)
+{
+  char what[256];
+  va_list ap;
+
+  va_start (ap, fmt);
+  vsnprintf (what, sizeof what, fmt, ap);
+  va_end (ap);
+  error_set (err, E_INVALID, 0, "%s: %s", field, what);
+  error_detail (err, "field", json_string (field));
+  return -1;
+}
+
+static int
+path_holds (const char *path)
+{
+  const char *end;
+  size_t n;
+
+  if (!*path || strlen (path) > PATH_MAX_BYTES
+      || !text_is_utf8 (path, strlen (path)))
+    return 0;
+  for (;; path = end + 1) {
+    end = strchrnul (path, '/');
+    n = (size_t) (end - path);
+    if (n == 0 || (n == 1 && *path == '.')
+        || (n == 2 && memcmp (path, "..", 2) == 0))
+      return 0;
+    if (!*end)
+      return 1;
+  }
+}
+
+static int
+check_files (const struct execute_request *request, struct error **err)
+{
+  size_t bytes = 0, i, k;
+
+  if (request->n_files > EXECUTE_FILES_COUNT)
+    return fail_field (err, "files", "more than %d", EXECUTE_FILES_COUNT);
+  for (i = 0; i < request->n_files; i++) {
+    const struct execute_file *file = &request->files[i];
+
+    if (!path_holds (file->path))
+      return fail_field (err, "files", "entry %zu: a path must be relative, "
+                         "without . and .., and have at most %d bytes", i + 1,
+                         PATH_MAX_BYTES);
+    for (k = 0; k < i; k++)
+      if (strcmp (request->files[k].path, file->path) == 0)
+        return fail_field (err, "files", "entry %zu: the path is there twice",
+                           i + 1);
+    bytes += file->size;
+    if (file->size > EXECUTE_FILES_MAX || bytes > EXECUTE_FILES_MAX)
+      return fail_field (err, "files", "more than %d bytes in all",
+                         EXECUTE_FILES_MAX);
+  }
+  return 0;
+}
+
+static int
+check_request (const struct execute_request *request, struct error **err)
+{
+  if (!request->code || request->code_size == 0)
+    return fail_field (err, "code", "there is none");
+  if (request->code_size > EXECUTE_CODE_MAX)
+    return fail_field (err, "code", "more than %d bytes", EXECUTE_CODE_MAX);
+  if (request->timeout_ms > EXECUTE_TIMEOUT_MAX_MS)
+    return fail_field (err, "timeout", "more than %d seconds",
+                       EXECUTE_TIMEOUT_MAX_MS / 1000);
+  return check_files (request, err);
+}
+
+static int
+find_profile (const struct place *place, const char *name,
+              struct profile **out, struct error **err)
+{
+  auto_profile struct profile *profile = NULL;
+
+  if (profile_find (place, name ? name : EXECUTE_PROFILE, &profile, err) < 0)
+    return -1;
+  if (!profile->words[PROFILE_IMPORTS]) {
+    error_set (err, E_PROFILE, 0, "profile %s is none for Python: it has no "
+               "imports", profile->name);
+    error_detail (err, "field", json_string ("profile"));
+    error_hint (err, "minimal and data-science are");
+    return -1;
+  }
+  *out = steal (profile);
+  return 0;
+}
+
+int
+execute_check (struct host *host, const struct execute_request *request,
+               struct error **err)
+{
+  auto_profile struct profile *profile = NULL;
+
+  return check_request (request, err) < 0
+             || find_profile (host->place, request->profile, &profile, err) < 0
+           ? -1 : 0;
+}
+
+/* ---- the request, as the runner reads it -------------------------------- */
+
+static void
+add_size (struct coffer_buffer *out, size_t size)
+{
+  const unsigned char bytes[4] = { (unsigned char) (size >> 24),
+                                   (unsigned char) (size >> 16),
+                                   (unsigned char) (size >> 8),
+                                   (unsigned char) size };
+
+  coffer_buffer_add (out, bytes, sizeof bytes);
+}
+
+static int
+add_runner (const struct run *run, struct coffer_buffer *out,
+            struct error **err)
+{
+  const char *folder = run->host->place->libexec;
+  coffer_autoclose int dir = place_open_trusted_dir (folder, err);
+  auto_free char *shown = text_printf ("%s/" RUNNER, folder), *bytes = NULL;
+  size_t size;
+
+  if (dir < 0
+      || place_read_trusted (dir, RUNNER, shown ? shown : RUNNER, RUNNER_MAX,
+                             E_IO, &bytes, &size, err) < 0)
+    return -1;
+  add_size (out, size);
+  coffer_buffer_add (out, bytes, size);
+  return 0;
+}
+
+static json_t *
+head_json (const struct run *run)
+{
+  const struct execute_request *request = run->request;
+  json_t *files = json_array ();
+  size_t i;
+
+  for (i = 0; i < request->n_files; i++)
+    json_array_append_new (files,
+                           json_pack ("{s:s, s:I}", "path",
+                                      request->files[i].path, "size",
+                                      (json_int_t) request->files[i].size));
+  return json_pack (
+    "{s:i, s:s, s:o, s:I, s:o, s:{s:i, s:i, s:i, s:i}}", "v", 1, "profile",
+    run->profile->name, "imports",
+    json_texts ((const char *const *) run->profile->words[PROFILE_IMPORTS]),
+    "code", (json_int_t) request->code_size, "files", files, "caps", "result",
+    RESULT_MAX, "artifact", ARTIFACT_MAX, "artifacts", ARTIFACTS_MAX, "count",
+    ARTIFACTS_COUNT);
+}
+
+static int
+request_write (struct run *run, struct error **err)
+{
+  const struct execute_request *request = run->request;
+  struct coffer_buffer *out = &run->channel.request;
+  auto_json json_t *head = head_json (run);
+  auto_free char *text = head ? json_text (head) : NULL;
+  size_t i;
+
+  if (!text)
+    return error_set (err, E_NO_MEMORY, 0, "the request to the runner");
+  if (add_runner (run, out, err) < 0)
+    return -1;
+  add_size (out, strlen (text));
+  coffer_buffer_add_string (out, text);
+  coffer_buffer_add (out, request->code, request->code_size);
+  for (i = 0; i < request->n_files; i++)
+    coffer_buffer_add (out, request->files[i].bytes, request->files[i].size);
+  return 0;
+}
+
+/* ---- the run ------------------------------------------------------------ */
+
+static void
+keep_output (void *data, int stream, const char *bytes, size_t size)
+{
+  struct run *run = data;
+
+  kept_add (stream == STDERR_FILENO ? &run->err : &run->out, bytes, size);
+}
+
+static int
+sandbox_make (struct run *run, int cancel_fd, struct error **err)
+{
+  const struct sandbox_request request = {
+    .provider = run->request->provider,
+    .profile = run->profile->name,
+    .ephemeral = 1,
+    .single_exec = 1,
+  };
+  const struct provider_call call = call_in (CREATE_MS, cancel_fd);
+
+  return sandbox_create (run->host, &request, &call, &run->record,
+                         &run->applied, err);
+}
+
+/* It ends with its one command; what is left of it are our own notes. */
+static void
+sandbox_drop (struct run *run)
+{
+  const struct provider_call call = call_in (KILL_MS, -1);
+  auto_error struct error *error = NULL;
+  int gone;
+
+  if (sandbox_kill (run->host, run->record->provider, run->record->id, &call,
+                    &gone, &error) < 0)
+    log_event (LOG_LEVEL_WARNING, "execute", "%s: %s", run->record->id,
+               error_message (error));
+}
+
+static int
+runner_run (struct run *run, int cancel_fd, struct error **err)
+{
+  static const char *const argv[]
+    = { "python3", "-I", "-S", "-c", boot, NULL };
+  const struct exec_request request = {
+    .argv = argv,
+    .timeout_ms = run->request->timeout_ms ? run->request->timeout_ms
+                                           : EXECUTE_TIMEOUT_MS,
+  };
+  const struct exec_streams streams = {
+    .in = -1, .out = -1, .err = -1, .channel = &run->channel.theirs,
+    .output = keep_output, .data = run
+  };
+  int r;
+
+  if (channel_begin (&run->channel, err) < 0)
+    return -1;
+  r = sandbox_exec (run->host, run->record->id, &request, &streams, cancel_fd,
+                    &run->exec, err);
+  channel_end (&run->channel);
+  return r;
+}
+
+int
+execute_run (struct host *host, const struct execute_request *request,
+             int cancel_fd, struct execute_result *out, struct error **err)
+{
+  auto_run struct run run = {
+    .host = host, .request = request, .channel = { .ours = -1, .theirs = -1 }
+  };
+  struct outcome outcome = { .exec = &run.exec, .frames = &run.channel.frames,
+                             .out = &run.out, .err = &run.err };
+  int r;
+
+  memset (out, 0, sizeof *out);
+  if (check_request (request, err) < 0
+      || find_profile (host->place, request->profile, &run.profile, err) < 0
+      || request_write (&run, err) < 0
+      || sandbox_make (&run, cancel_fd, err) < 0)
+    return -1;
+  r = runner_run (&run, cancel_fd, err);
+  sandbox_drop (&run);
+  if (r < 0)
+    return -1;
+  outcome.profile = run.profile->name;
+  outcome.applied = run.applied;
+  return reply_fill (&outcome, out, err);
+}
+
+void
+execute_result_fini (struct execute_result *result)
+{
+  json_decref (result->document);
+  memset (result, 0, sizeof *result);
+}
+
+/* ---- what a profile is -------------------------------------------------- */
+
+static int
+compare_texts (const void *a, const void *b)
+{
+  return strcmp (*(const char *const *) a, *(const char *const *) b);
+}
+
+static json_t *
+sorted_json (char *const *words)
+{
+  auto_free const char **sorted = NULL;
+  json_t *list = json_array ();
+  size_t n, i;
+
+  for (n = 0; words[n]; n++)
+    ;
+  sorted = calloc (n + 1, sizeof *sorted);
+  if (!sorted)
+    return list;
+  for (i = 0; i < n; i++)
+    sorted[i] = words[i];
+  qsort (sorted, n, sizeof *sorted, compare_texts);
+  for (i = 0; i < n; i++)
+    json_array_append_new (list, json_string (sorted[i]));
+  return list;
+}
+
+int
+execute_describe (const struct place *place, const char *name, json_t **out,
+                  struct error **err)
+{
+  auto_profile struct profile *profile = NULL;
+
+  if (find_profile (place, name, &profile, err) < 0)
+    return -1;
+  *out = json_pack (
+    "{s:s, s:s, s:o, s:{s:[s,s], s:[s,s,s]}, s:{s:f, s:f}}", "name",
+    profile->name, "description", profile->summary, "allowed_imports",
+    sorted_json (profile->words[PROFILE_IMPORTS]), "scan_stages", "pre", "ast",
+    "import", "post", "landlock", "seccomp", "namespaces", "timeout",
+    "default", (double) EXECUTE_TIMEOUT_MS / 1000, "max",
+    (double) EXECUTE_TIMEOUT_MAX_MS / 1000);
+  return *out ? 0 : error_set (err, E_NO_MEMORY, 0, "the profile");
+}

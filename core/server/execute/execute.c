@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The service that runs Python code: POST /execute, GET /healthz, GET /profile.
+ *
+ * Its replies are older than this server's, and clients know them: code that is
+ * refused is 400 with `violations`, a body that does not fit is 422 with
+ * `detail`; an error of the code itself is a 200 that says so. */
+
+#include <config.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <coffer/fd.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "server/execute/body.h"
+#include "server/http.h"
+#include "server/server.h"
+#include "server/surfaces.h"
+
+/* Clients of this service wait 35 s, whatever timeout they ask for. */
+#define PATIENCE_MS 35000
+/* What making the sandbox, ending it and the way take at most. */
+#define MARGIN_MS 1500
+
+static const char *
+default_profile (void)
+{
+  const char *name = secure_getenv ("SANDBOX_PROFILE");
+
+  return name && *name ? name : EXECUTE_PROFILE;
+}
+
+/* ---- refusals ----------------------------------------------------------- */
+
+static int
+reply_detail (struct request *request, json_t *take_detail,
+              struct error **err)
+{
+  return reply_json (request, 422, json_pack ("{s:o}", "detail", take_detail),
+                     err);
+}
+
+/* What the engine finds wrong with the request is a body that does not fit. */
+static int
+reply_refused (struct request *request, struct error *take_error,
+               struct error **err)
+{
+  auto_error struct error *error = take_error;
+  const char *field = json_string_value (json_object_get (error->details,
+                                                          "field"));
+
+  if (error->number == E_NOT_FOUND)
+    field = "profile";
+  if (!field || (error->number != E_INVALID && error->number != E_PROFILE
+                 && error->number != E_NOT_FOUND))
+    return error_move (err, steal (error));
+  return reply_detail (request,
+                       json_pack ("[o]", execute_fault (
+                         field, error_message (error), "value_error")),
+                       err);
+}
+
+/* The interpreter of another service has the same path, and says so by its
+ * headers. */
+static int
+is_for_another (const struct request *request)
+{
+  return request_header (request, "E2b-Sandbox-Id")
+         || request_header (request, "E2b-Sandbox-Port");
+}
+
+/* Who waited in the queue until its client cannot be answered in time any more
+ * is told to come again, rather than run for nobody. */
+static int
+check_patience (struct request *request, uint64_t timeout_ms,
+                struct error **err)
+{
+  const int64_t waited = (coffer_now_ns () - request->began_ns) / 1000000;
+
+  if (waited + (int64_t) timeout_ms + MARGIN_MS <= PATIENCE_MS)
+    return 0;
+  if (reply_header (request, "Retry-After", "1", err) < 0)
+    return -1;
+  return error_set (err, E_LIMIT, 0, "the queue was too long for a timeout of "
+                    "%llu ms", (unsigned long long) timeout_ms);
+}
+
+/* ---- POST /execute ------------------------------------------------------ */
+
+static int
+run_body (struct request *request, struct execute_body *body,
+          struct error **err)
+{
+  struct execute_result result = { 0 };
+  struct error *error = NULL;
+  int status;
+
+  if (!body->request.profile)
+    body->request.profile = default_profile ();
+  if (execute_check (request->server->host, &body->request, &error) < 0)
+    return reply_refused (request, error, err);
+  if (check_patience (request, body->request.timeout_ms
+                                 ? body->request.timeout_ms
+                                 : EXECUTE_TIMEOUT_MS, err) < 0
+      || execute_run (request->server->host, &body->request,
+                      request->cancel_fd, &result, err) < 0)
+    return -1;
+  status = result.rejected ? 400 : 200;
+  status = reply_json (request, status, json_incref (result.document), err);
+  execute_result_fini (&result);
+  return status;
+}
+
+static int
+execute_post (struct request *request, struct error **err)
+{
+  struct execute_body body;
+  json_t *detail = NULL;
+  int r;
+
+  if (is_for_another (request))
+    return error_set (err, E_NOT_FOUND, 0, "the code interpreter of a sandbox "
+                      "is not served here");
+  r = execute_body_read (request->body, &body, &detail, err);
+  if (r > 0)
+    r = reply_detail (request, detail, err);
+  else if (r == 0 && body.blank)
+    r = reply_json (request, 400,
+                    json_pack ("{s:s}", "error", "No code provided"), err);
+  else if (r == 0)
+    r = run_body (request, &body, err);
+  execute_body_fini (&body);
+  return r;
+}
+
+/* ---- GET /healthz, GET /profile ----------------------------------------- */
+
+static int
+healthz_get (struct request *request, struct error **err)
+{
+  return reply_json (request, 200, json_pack ("{s:s}", "status", "ok"), err);
+}
+
+static int
+profile_get (struct request *request, struct error **err)
+{
+  const char *name = request_query (request, "name");
+  json_t *document = NULL;
+
+  if (execute_describe (request->server->place,
+                        name ? name : default_profile (), &document, err) < 0)
+    return -1;
+  return reply_json (request, 200, document, err);
+}
+
+const struct route execute_routes[] = {
+  { "POST", "/execute", RIGHT_RUN,
+    ROUTE_JSON | ROUTE_ANONYMOUS | ROUTE_COSTS_RUN, "execute", execute_post },
+  { "GET", "/healthz", RIGHT_NONE, ROUTE_ANONYMOUS, "getHealth", healthz_get },
+  { "GET", "/profile", RIGHT_VIEW, ROUTE_ANONYMOUS, "getProfile",
+    profile_get },
+  { NULL }
+};
