@@ -20,7 +20,7 @@ noinst_LIBRARIES += %D%/libserver.a
 
 # Apart, so that a test can link the rest with surfaces of its own.
 server_surfaces = %D%/surfaces.c
-server_archives = %D%/libserver.a core/sandbox/libsandbox.a \
+server_archives = %D%/libserver.a core/python/libpython.a core/sandbox/libsandbox.a \
   core/store/libstore.a core/policy/libpolicy.a \
   core/provider/libprovider.a core/contract/libcontract.a core/base/libbase.a
 server_libs = sdk/lib/libcoffer-provider.a $(MICROHTTPD_LIBS) $(FFI_LIBS) \

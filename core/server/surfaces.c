@@ -11,5 +11,6 @@ const struct route *const server_surfaces[] = {
   api_sandbox_routes,
   api_exec_routes,
   api_event_routes,
+  execute_routes,
   NULL
 };

@@ -7,6 +7,7 @@
 #include "server/route.h"
 
 extern const struct route openapi_routes[];
+extern const struct route execute_routes[];
 extern const struct route root_routes[];
 extern const struct route api_sandbox_routes[];
 extern const struct route api_exec_routes[];

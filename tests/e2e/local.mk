@@ -38,6 +38,7 @@ SCENARIOS += \
   %D%/profile.sh \
   %D%/provider.sh \
   %D%/refusals.sh \
+  %D%/run-python.sh \
   %D%/run.sh \
   %D%/run-arguments.sh \
   %D%/run-env.sh \

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The daemon from outside, by curl and by sockets.
-EXTRA_DIST += %D%/lib.sh %D%/peer.py
+EXTRA_DIST += %D%/corpus.py %D%/lib.sh %D%/peer.py
 SCENARIOS += \
+  %D%/execute.sh \
+  %D%/guard.py \
   %D%/serve.sh
 # And by what knows the document.
 EXTRA_DIST += %D%/daemon.py %D%/shapes.py %D%/judge.mjs %D%/redocly.yaml \

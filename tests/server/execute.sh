@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+# The service that runs Python code: its replies, bodies that do not fit, and code
+# that means no good (corpus.py), judged from outside.
+. "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
+. "$COFFER_SOURCE/tests/server/lib.sh"
+roles both
+needs curl python3
+needs_sandbox
+[ -x /usr/bin/python3 ] || skip_all "/usr/bin/python3"
+
+COFFER_TEST_SECRET=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+export COFFER_TEST_SECRET
+serve_start || { ok "the daemon starts" false; finish; }
+
+run python3 "$COFFER_SOURCE/contrib/verify-execute" "$url"
+is "the six calls of contrib/verify-execute" "$status" 0
+is "each has a tick" "$(grep -c '^✓' "$out")" 6
+[ "$status" -eq 0 ] || note "$(cat "$out")"
+run python3 "$COFFER_SOURCE/contrib/verify-execute" "$url/nowhere"
+is "which finds what is not as it must be" \
+  "$status $(grep -c '^✗' "$out")" "1 6"
+
+# post BODY [CURL OPTION…]
+post () {
+  printf '%s' "$1" >"$T/body"; shift
+  tcp POST /execute -H 'Content-Type: application/json' \
+    --data-binary "@$T/body" "$@"
+}
+answer () { json "$out" "$1"; }
+
+tcp GET /profile
+is "the profile" "$code $(answer 'd["name"], len (d["allowed_imports"])')" \
+  "200 ('minimal', 16)"
+tcp GET '/profile?name=data-science'
+is "another one" "$code $(answer '"numpy" in d["allowed_imports"]')" "200 True"
+tcp GET '/profile?name=default'
+is "one that is none for Python" "$code" 422
+
+post '{"code":"print(1)","timeout":5}'
+is "what clients read" \
+  "$code $(answer 'd["stdout"], d["stderr"], d["exit_code"], d["timed_out"]')" \
+  "200 ('1\\n', '', 0, False)"
+is "and what we add" "$(answer 'sorted (d)')" \
+"['artifacts', 'cpu_ms', 'duration_ms', 'error', 'exit_code', 'layers_applied', \
+'limits_hit', 'oom', 'profile', 'result', 'signal', 'stderr', 'stdout', \
+'timed_out', 'truncated']"
+post '{"code":"1/0"}'
+is "an error of the code is a success of the service" \
+  "$code $(answer 'd["exit_code"], d["error"]')" \
+  "200 (1, 'ZeroDivisionError: division by zero')"
+post '{"code":"x = 1\nimport os\neval(x)"}'
+is "refused code" "$code $(answer 'd["error"], [v[:7] for v in d["violations"]]')" \
+  "400 ('Code validation failed', ['Line 2:', 'Line 3:'])"
+post '{"code":"def f(:"}'
+is "code without syntax" "$code $(answer 'd["violations"][0][:7]')" "400 Line 1:"
+post '{"code":" \n\t"}'
+is "no code" "$code $(answer 'd')" "400 {'error': 'No code provided'}"
+post '{"code":"open(\"a/b.txt\").read() + open(\"c\").read()","files":[{"path":"a/b.txt","content":"café"},{"path":"c","data":"4piDIQ=="}]}'
+is "files go in" "$code $(answer 'd["result"]')" "200 'café☃!'"
+post '{"code":"print(2)","profile":"data-science"}'
+is "the body names a profile" "$code $(answer 'd["profile"]')" \
+  "200 data-science"
+
+# what is no body: BODY CODE
+while IFS='	' read -r want body; do
+  post "$body"
+  is "$want: $(printf '%s' "$body" | cut -c 1-50)" "$code" "$want"
+done <<'END'
+400	null
+400	[]
+400	{"code":"1"} x
+400	{'code':'1'}
+400	{"code":"1",}
+400	{"code":"1","timeout":NaN}
+400	{"code":"1","timeout":Infinity}
+400	{"code":"1","timeout":1e999}
+400	{"code":"\ud800"}
+400	{"code":"a\u0000b"}
+400	{"code":"1","code":"2"}
+422	{}
+422	{"code":1}
+422	{"code":null}
+422	{"code":[]}
+422	{"code":"1","timeout":"2"}
+422	{"code":"1","timeout":true}
+422	{"code":"1","timeout":0}
+422	{"code":"1","timeout":-0}
+422	{"code":"1","timeout":-1}
+422	{"code":"1","timeout":30.0001}
+422	{"code":"1","profile":1}
+422	{"code":"1","profile":"nothing"}
+422	{"code":"1","profile":"default"}
+422	{"code":"1","files":{}}
+422	{"code":"1","files":[1]}
+422	{"code":"1","files":[{"path":"../a","content":""}]}
+422	{"code":"1","files":[{"path":"/a","content":""}]}
+422	{"code":"1","files":[{"path":"a","data":"%"}]}
+200	{"code":"1","timeout":2.0000001,"__proto__":{},"unknown":[1]}
+END
+post '{"code":"1","timeout":"2"}'
+is "a field that does not fit is named" "$(answer 'd["detail"][0]["loc"]')" \
+  "['body', 'timeout']"
+python3 -c 'print ("[" * 100000)' >"$T/deep"
+tcp POST /execute -H 'Content-Type: application/json' --data-binary "@$T/deep"
+is "a body that is nested deep" "$code" 400
+printf '{"code":"\377"}' >"$T/bytes"
+tcp POST /execute -H 'Content-Type: application/json' --data-binary "@$T/bytes"
+is "a body that is no UTF-8" "$code" 400
+post '{"code":"1"}' -H 'E2b-Sandbox-Id: x' -H 'E2b-Sandbox-Port: 49999'
+is "the interpreter of another service is not served" "$code" 404
+
+python3 "$COFFER_SOURCE/tests/server/corpus.py" "$url" >"$T/corpus" 2>"$err"
+while IFS='	' read -r verdict what why; do
+  case $verdict in
+    OK) ok "$what" true ;;
+    SKIP) skip "$what" "$why" ;;
+    *) ok "$what" false; note "$why" ;;
+  esac
+done <"$T/corpus"
+ok "the corpus came to its end" test "$(wc -l <"$T/corpus")" -gt 50
+
+python3 - "$url" >"$out" 2>"$err" <<'END'
+import concurrent.futures, sys
+sys.path.insert (0, sys.argv[0] or ".")
+import os
+sys.dont_write_bytecode = True
+sys.path.insert (0, os.path.join (os.environ["COFFER_SOURCE"], "tests/server"))
+import corpus
+run = corpus.run_http (sys.argv[1])
+def one (n):
+    status, reply = run ("print(%d)\n%d" % (n, n * n), timeout=30)
+    return (status == 200 and reply["stdout"] == "%d\n" % n
+            and reply["result"] == str (n * n))
+with concurrent.futures.ThreadPoolExecutor (100) as pool:
+    print (sum (pool.map (one, range (100))))
+END
+is "100 at once get their own replies" "$(cat "$out")" 100
+tcp GET /healthz
+is "and it is well" "$code $(answer 'd')" "200 {'status': 'ok'}"
+is "nothing of a sandbox stays" "$(ls "$COFFER_HOME/run/runs" 2>/dev/null)" ""
+
+serve_stop
+is "it ends in order" "$status" 0
+unlike "no variable of the daemon was in a reply or a log" \
+  "$(cat "$T/corpus" "$T/serve.err" "$T/serve.out")" "$COFFER_TEST_SECRET"
+
+finish
