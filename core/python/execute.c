@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "policy/profile.h"
 #include "python/channel.h"
+#include "python/contained.h"
 #include "python/reply.h"
 #include "sandbox/host.h"
 
@@ -283,15 +284,20 @@ sandbox_drop (struct run *run)
                error_message (error));
 }
 
+static const char *const runner_argv[]
+  = { "python3", "-I", "-S", "-c", boot, NULL };
+
+static uint64_t
+timeout_of (const struct execute_request *request)
+{
+  return request->timeout_ms ? request->timeout_ms : EXECUTE_TIMEOUT_MS;
+}
+
 static int
 runner_run (struct run *run, int cancel_fd, struct error **err)
 {
-  static const char *const argv[]
-    = { "python3", "-I", "-S", "-c", boot, NULL };
   const struct exec_request request = {
-    .argv = argv,
-    .timeout_ms = run->request->timeout_ms ? run->request->timeout_ms
-                                           : EXECUTE_TIMEOUT_MS,
+    .argv = runner_argv, .timeout_ms = timeout_of (run->request)
   };
   const struct exec_streams streams = {
     .in = -1, .out = -1, .err = -1, .channel = &run->channel.theirs,
@@ -307,6 +313,38 @@ runner_run (struct run *run, int cancel_fd, struct error **err)
   return r;
 }
 
+static int
+run_in_sandbox (struct run *run, int cancel_fd, struct error **err)
+{
+  int r;
+
+  if (sandbox_make (run, cancel_fd, err) < 0)
+    return -1;
+  r = runner_run (run, cancel_fd, err);
+  sandbox_drop (run);
+  return r;
+}
+
+static int
+run_contained (struct run *run, int cancel_fd, struct error **err)
+{
+  const struct contained_request request = {
+    .profile = run->profile, .argv = runner_argv,
+    .channel = &run->channel.theirs, .timeout_ms = timeout_of (run->request),
+    .cancel_fd = cancel_fd, .out = &run->out, .err = &run->err
+  };
+  json_t *facts = NULL;
+  int r;
+
+  if (channel_begin (&run->channel, err) < 0)
+    return -1;
+  r = contained_run (run->host->place, &request, &run->exec, &facts, err);
+  channel_end (&run->channel);
+  if (facts)
+    run->applied = json_pack ("{s:o}", "facts", facts);
+  return r;
+}
+
 int
 execute_run (struct host *host, const struct execute_request *request,
              int cancel_fd, struct execute_result *out, struct error **err)
@@ -316,17 +354,13 @@ execute_run (struct host *host, const struct execute_request *request,
   };
   struct outcome outcome = { .exec = &run.exec, .frames = &run.channel.frames,
                              .out = &run.out, .err = &run.err };
-  int r;
 
   memset (out, 0, sizeof *out);
   if (check_request (request, err) < 0
       || find_profile (host->place, request->profile, &run.profile, err) < 0
       || request_write (&run, err) < 0
-      || sandbox_make (&run, cancel_fd, err) < 0)
-    return -1;
-  r = runner_run (&run, cancel_fd, err);
-  sandbox_drop (&run);
-  if (r < 0)
+      || (request->contained ? run_contained (&run, cancel_fd, err)
+                             : run_in_sandbox (&run, cancel_fd, err)) < 0)
     return -1;
   outcome.profile = run.profile->name;
   outcome.applied = run.applied;

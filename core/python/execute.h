@@ -33,6 +33,9 @@ struct execute_request {
   const struct execute_file *files;
   size_t n_files;
   uint64_t timeout_ms;          /* 0: EXECUTE_TIMEOUT_MS */
+  /* Without a sandbox of a provider: the operator has declared the container
+   * around as the fifth layer; see contained.h. */
+  int contained;
 };
 
 struct execute_result {

@@ -5,6 +5,7 @@ noinst_LIBRARIES += %D%/libpython.a
 %C%_libpython_a_CFLAGS = $(HOST_CC_FLAGS)
 %C%_libpython_a_SOURCES = \
   %D%/channel.c %D%/channel.h \
+  %D%/contained.c %D%/contained.h \
   %D%/execute.c %D%/execute.h \
   %D%/frames.c \
   %D%/kept.c %D%/kept.h \

@@ -52,6 +52,8 @@ reply_layers (const json_t *facts)
     ;
   if (i == n)
     json_array_append_new (layers, json_string ("namespaces"));
+  else if (fact_is_ok (facts, "container", NULL))
+    json_array_append_new (layers, json_string ("container"));
   return layers;
 }
 

@@ -128,3 +128,14 @@ LINUX_PROXY_CPP_FLAGS = $(MODULE_CPP_FLAGS) -I$(top_srcdir)/%D%/proxy \
 %C%_coffer_proxy_CFLAGS = -std=gnu11 $(WARN) $(HARDEN) -fPIE
 %C%_coffer_proxy_LDFLAGS = -pie $(HARDEN_LD)
 %C%_coffer_proxy_LDADD =
+
+# What holds a program where there are no namespaces; the host runs it.
+pkglibexec_PROGRAMS += %D%/coffer-contained
+%C%_coffer_contained_SOURCES = %D%/contained/main.c %D%/init/landlock.h
+nodist_%C%_coffer_contained_SOURCES = %D%/init/filter.h
+%C%_coffer_contained_CPPFLAGS = -I$(top_builddir)/%D%/init \
+  -I$(top_srcdir)/%D%/init -D_GNU_SOURCE
+%C%_coffer_contained_CFLAGS = -std=gnu11 $(WARN) $(HARDEN) -fPIE
+%C%_coffer_contained_LDFLAGS = -pie $(HARDEN_LD)
+%C%_coffer_contained_LDADD =
+%D%/contained/coffer_contained-main.$(OBJEXT): %D%/init/filter.h
