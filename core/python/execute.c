@@ -45,6 +45,7 @@ struct run {
   const struct execute_request *request;
   struct profile *profile;
   struct channel channel;
+  size_t program_size;          /* of the request: the runner itself */
   struct kept out, err;
   struct sandbox_record *record;
   json_t *applied;
@@ -186,8 +187,7 @@ add_size (struct coffer_buffer *out, size_t size)
 }
 
 static int
-add_runner (const struct run *run, struct coffer_buffer *out,
-            struct error **err)
+add_runner (struct run *run, struct coffer_buffer *out, struct error **err)
 {
   const char *folder = run->host->place->libexec;
   coffer_autoclose int dir = place_open_trusted_dir (folder, err);
@@ -200,6 +200,7 @@ add_runner (const struct run *run, struct coffer_buffer *out,
     return -1;
   add_size (out, size);
   coffer_buffer_add (out, bytes, size);
+  run->program_size = out->size;
   return 0;
 }
 
