@@ -13,7 +13,7 @@ _coffer ()
         if ((COMP_CWORD == i + 1)); then COMPREPLY=($(compgen -f -c -- "$cur"))
         else COMPREPLY=($(compgen -f -- "$cur")); fi
         return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--socket) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--python|--artifacts|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--socket) skip=1 ;;
       -*) ;;
       *) case $path in
            ''|sandbox|template|profile|provider) path=${path:+$path }$word ;;
@@ -22,14 +22,14 @@ _coffer ()
     esac
   done
   case $prev in
-    --env-file|--output|--junit) COMPREPLY=($(compgen -f -- "$cur")); return ;;
-    --workspace|-w|--volume|-v|--workdir|--subdir|--output|--dir) COMPREPLY=($(compgen -d -- "$cur")); return ;;
+    --env-file|--python|--output|--junit) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    --workspace|-w|--volume|-v|--workdir|--artifacts|--subdir|--output|--dir) COMPREPLY=($(compgen -d -- "$cur")); return ;;
     --color) COMPREPLY=($(compgen -W 'auto always never' -- "$cur")); return ;;
     --net) COMPREPLY=($(compgen -W 'none host allow' -- "$cur")); return ;;
     --profile) COMPREPLY=($(compgen -W "$(coffer profile list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
     --template) COMPREPLY=($(compgen -W "$(coffer template list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
     --provider) COMPREPLY=($(compgen -W "$(coffer provider list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
-    --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--socket) return ;;
+    --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--python|--artifacts|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--socket) return ;;
   esac
   if [[ $cur != -* ]]; then
     case $path in
@@ -69,7 +69,7 @@ _coffer ()
     return
   fi
   case $path in
-    'run') COMPREPLY=($(compgen -W "--workspace -w --volume -v --profile --template --net --allow --mem --cpus --pids --disk --accept --env -e --env-file --workdir --user --timeout --interactive -i --tty -t $common" -- "$cur")) ;;
+    'run') COMPREPLY=($(compgen -W "--workspace -w --volume -v --profile --template --net --allow --mem --cpus --pids --disk --accept --env -e --env-file --workdir --user --timeout --interactive -i --tty -t --python --artifacts $common" -- "$cur")) ;;
     'sandbox create') COMPREPLY=($(compgen -W "--workspace -w --volume -v --profile --template --net --allow --mem --cpus --pids --disk --accept --env -e --env-file --workdir --user --ttl --image --port --metadata $common" -- "$cur")) ;;
     'sandbox list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'sandbox info') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;

@@ -40,6 +40,8 @@ complete -c coffer -n '__fish_seen_subcommand_from run' -l user -r -d 'be this u
 complete -c coffer -n '__fish_seen_subcommand_from run' -l timeout -r -d 'kill it and all it started after TIME, like 30s'
 complete -c coffer -n '__fish_seen_subcommand_from run' -l interactive -s i -d 'give standard input to the command'
 complete -c coffer -n '__fish_seen_subcommand_from run' -l tty -s t -d 'run the command on a terminal'
+complete -c coffer -n '__fish_seen_subcommand_from run' -l python -r -F -d 'run this Python code, - for standard input, in the guarded interpreter'
+complete -c coffer -n '__fish_seen_subcommand_from run' -l artifacts -r -F -d 'with --python: keep what the code wrote to ./out here'
 complete -c coffer -n '__fish_seen_subcommand_from sandbox; and not __fish_seen_subcommand_from create list info kill prune connect extend pause resume exec attach shell upload download ls metrics ps signal port' -a create -d 'make a sandbox and print its id'
 complete -c coffer -n '__fish_seen_subcommand_from sandbox; and __fish_seen_subcommand_from create' -l workspace -s w -r -F -d 'show DIR at /workspace; :rw lets it be written'
 complete -c coffer -n '__fish_seen_subcommand_from sandbox; and __fish_seen_subcommand_from create' -l volume -s v -r -F -d 'show SRC at DST, writable unless :ro is added'

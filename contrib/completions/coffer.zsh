@@ -9,7 +9,7 @@ _coffer () {
     if [[ -n $skip ]]; then skip=; continue; fi
     case $word in
       --) _normal; return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--socket) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--python|--artifacts|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--socket) skip=1 ;;
       -*) ;;
       *) case $path in
            ''|sandbox|template|profile|provider) path=${path:+$path }$word ;;
@@ -57,6 +57,8 @@ _coffer () {
       '-i[give standard input to the command]'
       '--tty[run the command on a terminal]'
       '-t[run the command on a terminal]'
+      '--python[run this Python code, - for standard input, in the guarded interpreter]:FILE:_files'
+      '--artifacts[with --python  keep what the code wrote to ./out here]:DIR:_files -/'
       '*:argument:_files') ;;
     'sandbox create') own=(
       '--workspace[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'

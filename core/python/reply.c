@@ -159,6 +159,13 @@ result_json (const struct frames *frames)
   return result ? json_incref (result) : json_null ();
 }
 
+/* In eighths, which a double has exactly and JSON prints as they are. */
+static double
+milliseconds (uint64_t us)
+{
+  return (double) (us / 125) / 8;
+}
+
 static int
 fill_ran (const struct outcome *outcome, struct execute_result *out,
           struct error **err)
@@ -175,8 +182,8 @@ fill_ran (const struct outcome *outcome, struct execute_result *out,
     kept_json (outcome->err, exec->timed_out ? end : NULL), "exit_code",
     out->status, "timed_out", exec->timed_out, "result", result_json (frames),
     "error", error_json (outcome, end), "truncated", truncated_json (outcome),
-    "duration_ms", (double) exec->duration_us / 1000, "cpu_ms",
-    (double) exec->cpu_us / 1000, "oom", memory_was_short (outcome), "signal",
+    "duration_ms", milliseconds (exec->duration_us), "cpu_ms",
+    milliseconds (exec->cpu_us), "oom", memory_was_short (outcome), "signal",
     signal_json (exec), "limits_hit", limits_json (outcome), "layers_applied",
     layers_json (outcome), "artifacts",
     frames->artifacts ? json_incref (frames->artifacts) : json_array (),

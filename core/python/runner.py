@@ -75,7 +75,8 @@ def send_json (channel, kind, value):
 
 def renew_streams ():
   sys.stdin = open (0, "r", encoding="utf-8", closefd=False)
-  sys.stdout = open (1, "w", encoding="utf-8", closefd=False)
+  # By lines: what ends at its timeout has said what it has printed.
+  sys.stdout = open (1, "w", 1, encoding="utf-8", closefd=False)
   sys.stderr = open (2, "w", encoding="utf-8", errors="backslashreplace",
                      closefd=False)
   sys.__stdin__, sys.__stdout__ = sys.stdin, sys.stdout

@@ -2,6 +2,8 @@
 /* What comes back from the runner, which anybody may have written, and what is
  * kept of a stream. */
 
+#include <config.h>
+
 #include "harness.h"
 
 #include "base/json.h"
