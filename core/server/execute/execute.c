@@ -99,6 +99,7 @@ run_body (struct request *request, struct execute_body *body,
 
   if (!body->request.profile)
     body->request.profile = default_profile ();
+  body->request.tenant = request->caller.tenant;
   if (execute_check (request->server->host, &body->request, &error) < 0)
     return reply_refused (request, error, err);
   if (check_patience (request, body->request.timeout_ms
