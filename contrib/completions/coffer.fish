@@ -140,6 +140,7 @@ complete -c coffer -n '__fish_seen_subcommand_from kit' -l record -d 'keep the r
 complete -c coffer -n '__fish_seen_subcommand_from kit' -l compare -d 'name what changed between two reports'
 complete -c coffer -n '__fish_seen_subcommand_from kit' -l junit -r -F -d 'write a report for JUnit'\''s readers too'
 complete -c coffer -n '__fish_seen_subcommand_from serve' -l listen -r -d 'serve HTTP there (127.0.0.1:8000), or none'
+complete -c coffer -n '__fish_seen_subcommand_from serve' -l log -r -d 'lines of the log as text (the default) or json'
 complete -c coffer -n '__fish_seen_subcommand_from serve' -l socket -r -d 'the unix socket'
 complete -c coffer -n '__fish_seen_subcommand_from serve' -l routes -d 'print every path that is served, and exit'
 complete -c coffer -n '__fish_seen_subcommand_from call' -l timeout -r -d 'give the call this long; 60s unless said'

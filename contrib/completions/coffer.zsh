@@ -208,6 +208,7 @@ _coffer () {
       '*:argument:_files') ;;
     'serve') own=(
       '*--listen[serve HTTP there (127.0.0.1 8000), or none]:ADDRESS\:PORT: '
+      '--log[lines of the log as text (the default) or json]:FORMAT: '
       '--socket[the unix socket]:PATH: '
       '--routes[print every path that is served, and exit]'
       '*:argument:_files') ;;

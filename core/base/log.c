@@ -12,11 +12,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <coffer/fd.h>
 
-#include "base/cleanup.h"
+#include "base/json.h"
 #include "base/text.h"
 
 #define TOPICS_MAX 256
@@ -27,6 +28,7 @@ static const char *const level_names[] = {
 };
 
 static atomic_int threshold = LOG_LEVEL_WARNING;
+static atomic_int is_json;
 /* ",worker,channel,": the topics that the threshold is for; "" means all.
  * Written by log_configure only, which is called before threads start. */
 static char topics[TOPICS_MAX];
@@ -78,28 +80,76 @@ log_enabled (enum log_level level, const char *topic)
 }
 
 void
+log_set_json (int on)
+{
+  atomic_store (&is_json, on);
+}
+
+int
+log_is_json (void)
+{
+  return atomic_load (&is_json);
+}
+
+static char *
+line_json (enum log_level level, const char *topic, const char *text,
+           const json_t *fields)
+{
+  const int64_t now = coffer_realtime_ns ();
+  const time_t seconds = (time_t) (now / 1000000000);
+  auto_json json_t *json = NULL;
+  auto_free char *body = NULL;
+  char time[64];
+  struct tm tm;
+  size_t n;
+
+  gmtime_r (&seconds, &tm);
+  n = strftime (time, sizeof time, "%Y-%m-%dT%H:%M:%S", &tm);
+  snprintf (time + n, sizeof time - n, ".%03dZ",
+            (int) (now % 1000000000 / 1000000));
+  json = json_pack ("{s:s, s:s, s:s, s:s}", "time", time, "level",
+                    level_names[level], "topic", topic, "message", text);
+  if (json && fields)
+    json_object_update_missing (json, (json_t *) fields);
+  body = json ? json_text (json) : NULL;
+  return body ? text_printf ("%s\n", body) : NULL;
+}
+
+void
+log_fields (enum log_level level, const char *topic, const char *text,
+            const json_t *fields)
+{
+  int keep = errno;
+  auto_free char *shown = NULL;
+  auto_free char *line = NULL;
+
+  if (!log_enabled (level, topic))
+    return;
+  shown = text ? text_escape (text, strlen (text)) : NULL;
+  text = shown ? shown : "(out of memory)";
+  line = log_is_json ()
+           ? line_json (level, topic, text, fields)
+           : text_printf ("coffer: %s: %s: %s\n", level_names[level], topic,
+                          text);
+  /* A log that cannot be written has nowhere to say so. */
+  if (line)
+    coffer_write_all (STDERR_FILENO, line, strlen (line));
+  errno = keep;
+}
+
+void
 log_event (enum log_level level, const char *topic, const char *fmt, ...)
 {
   int keep = errno;
-  auto_free char *raw = NULL;
   auto_free char *text = NULL;
-  auto_free char *line = NULL;
   va_list args;
-  int n;
 
   if (!log_enabled (level, topic))
     return;
   va_start (args, fmt);
-  n = vasprintf (&raw, fmt, args);
+  if (vasprintf (&text, fmt, args) < 0)
+    text = NULL;
   va_end (args);
-  if (n < 0)
-    raw = NULL;
-  else
-    text = text_escape (raw, (size_t) n);
-  line = text_printf ("coffer: %s: %s: %s\n", level_names[level], topic,
-                      text ? text : "(out of memory)");
-  /* A log that cannot be written has nowhere to say so. */
-  if (line)
-    coffer_write_all (STDERR_FILENO, line, strlen (line));
+  log_fields (level, topic, text, NULL);
   errno = keep;
 }

@@ -18,6 +18,7 @@ serve_run (struct cli *cli, struct error **err)
 static const struct cli_option serve_options[] = {
   { "listen", 0, "ADDRESS:PORT", OPTION_REPEATED,
     "serve HTTP there (127.0.0.1:8000), or none" },
+  { "log", 0, "FORMAT", 0, "lines of the log as text (the default) or json" },
   { "socket", 0, "PATH", 0, "the unix socket" },
   { "routes", 0, NULL, 0, "print every path that is served, and exit" },
   { NULL }

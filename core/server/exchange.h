@@ -19,6 +19,7 @@
 struct reply {
   int status;                   /* 0: not filled yet */
   struct MHD_Response *response;
+  uint64_t sent;                /* bytes of the body */
   struct coffer_strings headers;        /* name, value, name, value … */
   uint64_t size;                /* of what is sent at once */
   const char *bytes, *type;     /* that, the library's, until it is sent */

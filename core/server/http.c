@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "server/api/idempotency.h"
 #include "server/exchange.h"
+#include "server/observe.h"
 
 #define STEP 65536              /* of a body renews its deadline */
 /* Of a body that nobody wants any more, this much is read, so that the client
@@ -461,11 +462,7 @@ exchange_end (struct exchange *exchange)
   if (exchange->handling)
     connection_cancel (exchange->connection);
   end_stream (exchange);
-  log_event (LOG_LEVEL_INFO, "http", "%s %s %s: %d in %.1f ms, %s",
-             request->id, request->method ? request->method : "?",
-             exchange->uri, exchange->reply.status,
-             (double) (coffer_now_ns () - request->began_ns) / 1e6,
-             request->caller.name ? request->caller.name : "nobody");
+  observe_request (request, exchange->reply.status, exchange->reply.sent);
   reply_fini (exchange);
   connection_hold (exchange->connection, NULL);
   connection_set (exchange->connection, CONNECTION_WAITS,

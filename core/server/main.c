@@ -33,15 +33,17 @@ struct options {
   struct coffer_strings listen;
   int listen_given;
   const char *socket;
+  const char *log;
   int json, verbose, routes;
 };
 
-enum { OPTION_LISTEN = 256, OPTION_SOCKET, OPTION_JSON, OPTION_VERBOSE,
-       OPTION_ROUTES };
+enum { OPTION_LISTEN = 256, OPTION_SOCKET, OPTION_LOG, OPTION_JSON,
+       OPTION_VERBOSE, OPTION_ROUTES };
 
 static const struct option long_options[] = {
   { "listen", required_argument, NULL, OPTION_LISTEN },
   { "socket", required_argument, NULL, OPTION_SOCKET },
+  { "log", required_argument, NULL, OPTION_LOG },
   { "json", no_argument, NULL, OPTION_JSON },
   { "verbose", no_argument, NULL, OPTION_VERBOSE },
   { "routes", no_argument, NULL, OPTION_ROUTES },
@@ -59,6 +61,9 @@ take_option (struct options *options, int option, struct error **err)
     return 0;
   case OPTION_SOCKET:
     options->socket = optarg;
+    return 0;
+  case OPTION_LOG:
+    options->log = optarg;
     return 0;
   case OPTION_JSON:
     options->json = 1;
@@ -104,6 +109,8 @@ apply_options (struct options *options, struct serve_config *config,
     free (config->socket);
     config->socket = strdup (options->socket);
   }
+  if (options->log && observe_log_word (options->log, &config->observe) < 0)
+    return error_set (err, E_USAGE, 0, "--log is text or json");
   if (options->listen_given) {
     for (i = 0; i < options->listen.count; i++)
       if (listen_parse (options->listen.items[i], &address, err) < 0)
@@ -144,15 +151,19 @@ catch_signals (struct error **err)
 }
 
 static int
-wait_end (int signals)
+wait_end (struct server *server, int signals)
 {
+  struct error *error = NULL;
   struct signalfd_siginfo info;
 
   while (coffer_read_all (signals, &info, sizeof info)
          == (ssize_t) sizeof info) {
     if (info.ssi_signo != SIGHUP)
       return 0;
-    log_event (LOG_LEVEL_WARNING, "serve", "SIGHUP: nothing is read again");
+    if (observe_reload (server, &server->config->observe, &error) < 0)
+      log_event (LOG_LEVEL_ERROR, "serve", "%s", error_message (error));
+    error_free (error);
+    error = NULL;
   }
   return -1;
 }
@@ -200,7 +211,7 @@ serve (struct options *options, struct error **err)
   if (server_start (place, steal (config), &server, err) < 0)
     return -1;
   result = tell_ready (server, options->json, err);
-  if (result == 0 && wait_end (signals) == 0)
+  if (result == 0 && wait_end (server, signals) == 0)
     server_drain (server,
                   coffer_now_ns ()
                   + (int64_t) server->config->limits.drain_ms * 1000000,
@@ -241,11 +252,13 @@ main (int argc, char **argv)
   /* It was executed from a descriptor, whose number is its name so far. */
   prctl (PR_SET_NAME, "coffer-serve");
   mallopt (M_ARENA_MAX, ARENAS);
+  /* Who runs a daemon wants to know what it does, unless told otherwise. */
+  log_set_level (LOG_LEVEL_INFO);
   log_configure (secure_getenv ("COFFER_LOG"));
   if (read_options (&options, argc, argv, &error) < 0)
     status = -1;
-  if (options.verbose && !log_enabled (LOG_LEVEL_INFO, "http"))
-    log_set_level (LOG_LEVEL_INFO);
+  if (options.verbose)
+    log_set_level (LOG_LEVEL_DEBUG);
   if (status == 0)
     status = options.routes ? routes_print (options.json, &error)
                             : serve (&options, &error);

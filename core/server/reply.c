@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "server/exchange.h"
+#include "server/observe.h"
 
 #define BLOCK 65536
 /* A client that has not taken a block by then does not read. */
@@ -64,6 +65,8 @@ stream_read (void *data, uint64_t position, char *out, size_t max)
   connection_set (exchange->connection, CONNECTION_WORKS,
                   exchange->request.deadline_ns);
   n = stream->source.fill (stream->source.data, out, max);
+  if (n > 0)
+    exchange->reply.sent += (uint64_t) n;
   connection_set (exchange->connection, CONNECTION_WAITS,
                   coffer_now_ns () + SEND_NS);
   if (n < 0)
@@ -166,6 +169,7 @@ reply_buffer (struct request *request, int status, const char *type,
 {
   struct exchange *exchange = exchange_of (request);
 
+  exchange->reply.sent = size;
   if (take_bytes)
     exchange->reply.response
       = MHD_create_response_from_buffer (size, take_bytes,
@@ -360,6 +364,7 @@ reply_send_error (struct exchange *exchange, struct error *take_error)
   const struct error_info *info = error_lookup (error->number);
   struct reply *reply = &exchange->reply;
 
+  observe_error (&exchange->request, error);
   if (reply->response)
     reply_fini (exchange);
   add_error_headers (exchange, error->number);

@@ -31,6 +31,7 @@ serve_config_unref (struct serve_config *config)
   free (config->socket);
   yaml_free_texts (config->listen);
   yaml_free_texts (config->allow_hosts);
+  observe_config_fini (&config->observe);
   free (config);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/place.h"
+#include "server/observe.h"
 
 struct serve_limits {
   uint64_t header;              /* bytes of a request's line and headers */
@@ -31,6 +32,7 @@ struct serve_config {
   char **allow_hosts;
   char **allowed_roots;         /* folders that requests may show; or NULL */
   struct serve_limits limits;
+  struct observe_config observe;
 };
 
 struct serve_config *serve_config_ref (struct serve_config *config);

@@ -210,6 +210,7 @@ start (struct server *server, struct error **err)
       || host_open (server->place, 0, &server->host, err) < 0
       || idempotency_open (server->place, &server->idempotency, err) < 0
       || execs_open (server, err) < 0
+      || observe_open (server, &server->config->observe, err) < 0
       || connections_new (&server->connections, err) < 0
       || http_start (server, err) < 0)
     return -1;
@@ -272,6 +273,7 @@ server_stop (struct server *server)
     connections_shut_all (server->connections);
   if (server->http)
     MHD_stop_daemon (server->http);
+  observe_close (server);
   connections_free (server->connections);
   execs_stop (server->execs);
   idempotency_close (server->idempotency);

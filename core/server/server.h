@@ -16,6 +16,7 @@ struct connections;
 struct listener;
 struct execs;
 struct idempotency;
+struct observer;
 
 struct server {
   const struct place *place;
@@ -25,6 +26,7 @@ struct server {
   pthread_mutex_t config_lock;
   struct serve_config *config;  /* by server_config_ref */
   struct connections *connections;
+  struct observer *observer;    /* observe.h; NULL: not yet, or not any more */
   struct listener *listener;
   struct MHD_Daemon *http;
   atomic_int draining;          /* no new requests */

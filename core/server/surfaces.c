@@ -12,5 +12,6 @@ const struct route *const server_surfaces[] = {
   api_exec_routes,
   api_event_routes,
   execute_routes,
+  observe_routes,
   NULL
 };

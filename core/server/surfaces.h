@@ -12,5 +12,6 @@ extern const struct route root_routes[];
 extern const struct route api_sandbox_routes[];
 extern const struct route api_exec_routes[];
 extern const struct route api_event_routes[];
+extern const struct route observe_routes[];
 
 #endif /* SERVER_SURFACES_H */

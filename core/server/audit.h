@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The audit log: who did what to which sandbox, and how it went.  One JSON
+ * object a line, each appended by one write, in a file that only its owner
+ * reads (0600).  Code is in it as its SHA-256; values of environments, tokens
+ * and what commands print never are: callers give none of them.  Any thread. */
+
+#ifndef SERVER_AUDIT_H
+#define SERVER_AUDIT_H
+
+#include "base/json.h"
+
+struct audit;
+
+/* Opens or makes the file; a link, or a file that others may write to or that
+ * belongs to somebody else, is refused. */
+int audit_open (const char *path, struct audit **out, struct error **err);
+void audit_free (struct audit *audit);
+
+/* Goes on in a new file of that name, after somebody has renamed the old one.
+ * When that fails the old one stays in use. */
+int audit_reopen (struct audit *audit, struct error **err);
+
+/* Adds "time" in front.  -1: the line is lost, as the disk is full; that is in
+ * the log, not more often than once a minute. */
+int audit_write (struct audit *audit, json_t *line);
+
+/* "2026-01-31T12:00:00.123456Z" */
+#define AUDIT_TIME_SIZE 40
+void audit_time (int64_t realtime_ns, char out[AUDIT_TIME_SIZE]);
+
+#endif /* SERVER_AUDIT_H */
