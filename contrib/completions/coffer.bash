@@ -107,7 +107,7 @@ _coffer ()
     'provider pack') COMPREPLY=($(compgen -W "--output --sign $common" -- "$cur")) ;;
     'seal') COMPREPLY=($(compgen -W "--output --dir $common" -- "$cur")) ;;
     'kit') COMPREPLY=($(compgen -W "--list --only --seed --in-process --record --compare --junit $common" -- "$cur")) ;;
-    'serve') COMPREPLY=($(compgen -W "--listen --socket --routes $common" -- "$cur")) ;;
+    'serve') COMPREPLY=($(compgen -W "--listen --log --socket --routes $common" -- "$cur")) ;;
     'call') COMPREPLY=($(compgen -W "--timeout --in-process $common" -- "$cur")) ;;
     'contract') COMPREPLY=($(compgen -W "--markdown $common" -- "$cur")) ;;
     'explain') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
