@@ -21,6 +21,7 @@
 
 /* For a program that does little else. */
 #define ANSWER_MS 5000
+#define END_MS 1000
 
 static int
 keeper_start (struct execs *execs, int folder, struct error **err)
@@ -186,6 +187,18 @@ keeper_open (struct execs *execs, struct error **err)
   r = keeper_connect (execs, err);
   pthread_mutex_unlock (&execs->keeper_lock);
   return r;
+}
+
+void
+keeper_close (struct execs *execs)
+{
+  const int64_t patience = deadline_in (END_MS);
+
+  coffer_fd_close (&execs->keeper);
+  while (execs->keeper_pid && execs->count == 0
+         && waitpid (execs->keeper_pid, NULL, WNOHANG) == 0
+         && coffer_now_ns () < patience)
+    poll (NULL, 0, 1);
 }
 
 /* 1: one; 0: the end. */

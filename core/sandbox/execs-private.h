@@ -88,6 +88,8 @@ void execs_adopt (struct execs *execs);
 
 /* Connects to the keeper there is, or starts one. */
 int keeper_open (struct execs *execs, struct error **err);
+/* One that has nothing to hold ends. */
+void keeper_close (struct execs *execs);
 void keeper_keep (struct execs *execs, struct live_exec *live);
 void keeper_tell (struct execs *execs, const struct live_exec *live,
                   enum keeper_kind kind);

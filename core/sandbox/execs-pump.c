@@ -85,18 +85,18 @@ terminal_take (struct live_exec *live)
   char bytes[4096];
   ssize_t n = splice (live->fds[KEEPER_MASTER], NULL, live->fds[KEEPER_RELAY],
                       NULL, EXEC_LOG_CHUNK, SPLICE_F_NONBLOCK);
+  int again;
 
   if (n < 0 && errno == EINVAL) {
     n = read (live->fds[KEEPER_MASTER], bytes, sizeof bytes);
     if (n > 0)
       n = coffer_write_all (live->fds[KEEPER_RELAY], bytes, (size_t) n);
   }
+  /* EIO: its other side is closed. */
+  again = n < 0 && (errno == EAGAIN || errno == EINTR);
   while (exec_log_take (live->log, 0, live->fds[KEEPER_OUT]) > 0)
     ;
-  if (n > 0)
-    return 1;
-  /* EIO: its other side is closed. */
-  return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+  return n > 0 ? 1 : again ? 0 : -1;
 }
 
 static int

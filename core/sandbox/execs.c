@@ -387,11 +387,11 @@ execs_stop (struct execs *execs)
     pump_wake (execs);
   for (i = 0; i < execs->threads; i++)
     pthread_join (*threads[i], NULL);
+  keeper_close (execs);
   for (live = execs->live; live; live = next) {
     next = live->next;
     live_free (live);
   }
-  coffer_fd_close (&execs->keeper);
   coffer_fd_close (&execs->epoll);
   coffer_fd_close (&execs->wake_fd);
   exec_logs_close (execs->logs);
