@@ -67,6 +67,17 @@ exec_log_event (struct exec_log *log, uint64_t seq, struct exec_event *out)
            ? 1 : -1;
 }
 
+static int
+is_there (struct exec_log *log, uint64_t seq)
+{
+  int there;
+
+  pthread_mutex_lock (&log->lock);
+  there = seq <= log->count || log->ended;
+  pthread_mutex_unlock (&log->lock);
+  return there;
+}
+
 static void
 watch_remove (struct exec_log *log, struct exec_watch *watch)
 {
@@ -79,40 +90,38 @@ watch_remove (struct exec_log *log, struct exec_watch *watch)
   pthread_mutex_unlock (&log->lock);
 }
 
-/* Whether there is something to see now; else the watch is told of it. */
-static int
-watch_add (struct exec_log *log, struct exec_watch *watch, uint64_t seq)
+static void
+watch_add (struct exec_log *log, struct exec_watch *watch)
 {
-  int there;
-
   pthread_mutex_lock (&log->lock);
-  there = seq <= log->count || log->ended;
-  if (!there) {
-    watch->next = log->watches;
-    log->watches = watch;
-  }
+  watch->next = log->watches;
+  log->watches = watch;
   pthread_mutex_unlock (&log->lock);
-  return there;
 }
 
 int
 exec_log_wait (struct exec_log *log, uint64_t seq, int cancel_fd)
 {
-  coffer_autoclose int fd = eventfd (0, EFD_CLOEXEC);
+  coffer_autoclose int fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   struct exec_watch watch = { NULL, fd };
   struct pollfd fds[2] = { { .fd = fd, .events = POLLIN },
                            { .fd = cancel_fd, .events = POLLIN } };
-  int r;
+  uint64_t count;
+  int there, given_up = 0;
 
   if (fd < 0)
     return 0;
-  if (watch_add (log, &watch, seq))
-    return 1;
-  do
-    r = poll (fds, 2, -1);
-  while (r < 0 && errno == EINTR);
+  watch_add (log, &watch);
+  while (!(there = is_there (log, seq)) && !given_up) {
+    if (poll (fds, 2, -1) < 0 && errno != EINTR)
+      break;
+    given_up = fds[1].revents != 0;
+    if (fds[0].revents && read (fd, &count, sizeof count) < 0
+        && errno != EAGAIN && errno != EINTR)
+      break;
+  }
   watch_remove (log, &watch);
-  return r > 0 && !fds[1].revents;
+  return there;
 }
 
 int

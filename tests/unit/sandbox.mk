@@ -43,3 +43,17 @@ SANDBOX_FAKE = %D%/sandbox-fake.c %D%/sandbox-fake.h %D%/sandbox-host.h \
 %C%_test_sandbox_profile_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_sandbox_profile_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_sandbox_profile_LDADD = $(SANDBOX_TEST_LIBS)
+
+UNIT_TESTS += %D%/test-exec-log
+%C%_test_exec_log_SOURCES = %D%/test-exec-log.c $(SANDBOX_FAKE)
+%C%_test_exec_log_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_exec_log_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_exec_log_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_exec_log_LDADD = $(SANDBOX_TEST_LIBS)
+
+UNIT_TESTS += %D%/test-sandbox-list
+%C%_test_sandbox_list_SOURCES = %D%/test-sandbox-list.c $(SANDBOX_FAKE)
+%C%_test_sandbox_list_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_sandbox_list_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sandbox_list_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sandbox_list_LDADD = $(SANDBOX_TEST_LIBS)

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Logs of commands: each byte once, whatever ends who writes them; numbers that
+ * never change; caps, and what is said where they are reached. */
+
+#include "config.h"
+
+#include "harness.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <coffer/buffer.h>
+#include <coffer/fd.h>
+
+#include "base/log.h"
+#include "sandbox/exec-log.h"
+
+#define CAP (UINT64_C (8) << 20)
+
+struct fixture {
+  void *home;
+  struct place place;
+  struct exec_logs *logs;
+  char sandbox[SANDBOX_ID_SIZE];
+};
+
+static void
+logs_open (struct fixture *f, uint64_t cap, uint64_t cap_all)
+{
+  struct error *error = NULL;
+
+  if (exec_logs_open (&f->place, cap, cap_all, &f->logs, &error) < 0)
+    fail_msg ("%s", error_message (error));
+}
+
+static int
+fixture_new (void **state)
+{
+  struct fixture *f = calloc (1, sizeof *f);
+
+  if (!f || harness_folder_new (&f->home) < 0
+      || asprintf (&f->place.state, "%s/state", (char *) f->home) < 0
+      || sandbox_id_new (f->sandbox, NULL) < 0)
+    return -1;
+  log_set_level (LOG_LEVEL_ERROR);
+  *state = f;
+  logs_open (f, CAP, 4 * CAP);
+  return 0;
+}
+
+static int
+fixture_free (void **state)
+{
+  struct fixture *f = *state;
+  int r;
+
+  exec_logs_close (f->logs);
+  r = harness_folder_free (&f->home);
+  free (f->place.state);
+  free (f);
+  return r;
+}
+
+static struct exec_log *
+log_new (struct fixture *f, const char *exec)
+{
+  struct exec_log *log = NULL;
+  struct error *error = NULL;
+
+  if (exec_log_new (f->logs, f->sandbox, exec,
+                    json_pack ("{s:s}", "exec", exec), &log, &error) < 0)
+    fail_msg ("%s", error_message (error));
+  return log;
+}
+
+static struct exec_log *
+log_again (struct fixture *f, const char *exec)
+{
+  struct exec_log *log = NULL;
+  struct error *error = NULL;
+
+  if (exec_log_find (f->logs, f->sandbox, exec, &log, &error) < 0)
+    fail_msg ("%s", error_message (error));
+  exec_log_recover (log);
+  return log;
+}
+
+static void
+pipe_new (int ends[2])
+{
+  assert_int_equal (pipe2 (ends, O_CLOEXEC), 0);
+  assert_int_equal (fcntl (ends[0], F_SETFL, O_NONBLOCK), 0);
+}
+
+/* All that a pipe has, until there is no more now. */
+static int
+take_all (struct exec_log *log, int stream, int pipe)
+{
+  int r;
+
+  while ((r = exec_log_take (log, stream, pipe)) > 0)
+    ;
+  return r;
+}
+
+static void
+put (struct exec_log *log, int stream, int ends[2], const char *text)
+{
+  assert_int_equal (coffer_write_all (ends[1], text, strlen (text)),
+                    (ssize_t) strlen (text));
+  assert_int_equal (take_all (log, stream, ends[0]), 0);
+}
+
+/* What the events from `seq` on say of a stream, and the next number. */
+static uint64_t
+read_from (struct exec_log *log, uint64_t seq, int stream,
+           struct coffer_buffer *out)
+{
+  struct exec_event event;
+  char bytes[EXEC_LOG_CHUNK];
+
+  for (; exec_log_event (log, seq, &event) > 0; seq++)
+    if (event.kind == EXEC_EVENT_OUTPUT && event.stream == stream + 1) {
+      assert_true (event.size <= sizeof bytes);
+      assert_int_equal (exec_log_read (log, stream, bytes, event.size,
+                                       event.offset), event.size);
+      coffer_buffer_add (out, bytes, event.size);
+    }
+  return seq;
+}
+
+static void
+assert_text (struct exec_log *log, int stream, const char *want)
+{
+  coffer_autobuffer struct coffer_buffer got = { 0 };
+
+  read_from (log, 1, stream, &got);
+  assert_string_equal (got.data ? got.data : "", want);
+}
+
+/* ---- writing and reading -------------------------------------------------- */
+
+static void
+test_both_streams_are_kept_apart_and_in_order (void **state)
+{
+  struct fixture *f = *state;
+  auto_exec_log struct exec_log *log = log_new (f, "e1");
+  struct exec_event event;
+  int out[2], err[2];
+
+  pipe_new (out);
+  pipe_new (err);
+  put (log, 0, out, "one\n");
+  put (log, 1, err, "two\n");
+  put (log, 0, out, "three\n");
+  assert_text (log, 0, "one\nthree\n");
+  assert_text (log, 1, "two\n");
+  assert_int_equal (exec_log_event (log, 2, &event), 1);
+  assert_int_equal (event.stream, 2);
+  assert_int_equal (exec_log_event (log, 4, &event), 0);
+  close (out[1]);
+  assert_int_equal (exec_log_take (log, 0, out[0]), -1);
+  exec_log_end (log, json_pack ("{s:i}", "status", 3));
+  assert_int_equal (exec_log_event (log, 4, &event), 1);
+  assert_int_equal (event.kind, EXEC_EVENT_EXITED);
+  assert_int_equal (exec_log_event (log, 5, &event), -1);
+  close (out[0]);
+  close (err[0]);
+  close (err[1]);
+}
+
+static void
+test_a_character_is_not_cut_in_two (void **state)
+{
+  struct fixture *f = *state;
+  auto_exec_log struct exec_log *log = log_new (f, "e1");
+  struct exec_event event;
+  int ends[2];
+
+  pipe_new (ends);
+  put (log, 0, ends, "caf\303");
+  assert_int_equal (exec_log_event (log, 1, &event), 1);
+  assert_int_equal (event.size, 3);
+  assert_true (exec_log_pending (log));
+  put (log, 0, ends, "\251");
+  assert_int_equal (exec_log_event (log, 2, &event), 1);
+  assert_int_equal (event.size, 2);
+  assert_false (exec_log_pending (log));
+  put (log, 0, ends, "\342\230");
+  assert_int_equal (exec_log_event (log, 3, &event), 0);
+  exec_log_flush (log);
+  assert_int_equal (exec_log_event (log, 3, &event), 1);
+  assert_text (log, 0, "caf\303\251\342\230");
+  close (ends[0]);
+  close (ends[1]);
+}
+
+struct waiting {
+  struct exec_log *log;
+  uint64_t seq;
+  int cancel_fd, result;
+};
+
+static void *
+wait_run (void *data)
+{
+  struct waiting *waiting = data;
+
+  waiting->result = exec_log_wait (waiting->log, waiting->seq,
+                                   waiting->cancel_fd);
+  return NULL;
+}
+
+static void
+test_who_waits_hears_of_what_comes_and_of_giving_up (void **state)
+{
+  struct fixture *f = *state;
+  auto_exec_log struct exec_log *log = log_new (f, "e1");
+  struct waiting first = { log, 1, -1, -1 }, second;
+  int ends[2], cancel[2];
+  pthread_t threads[2];
+
+  pipe_new (ends);
+  pipe_new (cancel);
+  second = (struct waiting){ log, 99, cancel[0], -1 };
+  pthread_create (&threads[0], NULL, wait_run, &first);
+  pthread_create (&threads[1], NULL, wait_run, &second);
+  put (log, 0, ends, "x");
+  pthread_join (threads[0], NULL);
+  assert_int_equal (first.result, 1);
+  close (cancel[1]);
+  pthread_join (threads[1], NULL);
+  assert_int_equal (second.result, 0);
+  close (ends[0]);
+  close (ends[1]);
+  close (cancel[0]);
+}
+
+/* ---- what ends who writes ------------------------------------------------- */
+
+/* Numbers, one a line, as a command would write them, until it is killed. */
+static pid_t
+writer_start (int ends[2], unsigned lines)
+{
+  pid_t pid = fork ();
+  unsigned i;
+
+  if (pid != 0)
+    return pid;
+  close (ends[0]);
+  for (i = 0; i < lines; i++)
+    dprintf (ends[1], "%u\n", i);
+  _exit (0);
+}
+
+/* A daemon that is killed while it moves bytes; a next one goes on.  The pipe is
+ * held here, as the keeper does. */
+static void
+test_no_byte_is_lost_or_doubled_by_sigkill (void **state)
+{
+  struct fixture *f = *state;
+  coffer_autobuffer struct coffer_buffer got = { 0 }, want = { 0 };
+  const unsigned lines = 60000;
+  int ends[2], round, status, delay = 0;
+  pid_t writer, mover;
+  unsigned i;
+
+  exec_log_unref (log_new (f, "e1"));
+  pipe_new (ends);
+  writer = writer_start (ends, lines);
+  close (ends[1]);
+  for (round = 0; round < 20; round++) {
+    mover = fork ();
+    if (mover == 0) {
+      struct exec_log *log = log_again (f, "e1");
+      struct pollfd poll_fd = { ends[0], POLLIN, 0 };
+
+      while (poll (&poll_fd, 1, -1) >= 0
+             && exec_log_take (log, 0, ends[0]) >= 0)
+        ;
+      _exit (0);
+    }
+    delay = (delay * 7 + 3) % 10;
+    poll (NULL, 0, 1 + delay);
+    kill (mover, SIGKILL);
+    assert_int_equal (waitpid (mover, &status, 0), mover);
+  }
+  {
+    auto_exec_log struct exec_log *log = log_again (f, "e1");
+    struct pollfd poll_fd = { ends[0], POLLIN, 0 };
+
+    while (poll (&poll_fd, 1, HARNESS_PATIENCE_MS) > 0
+           && exec_log_take (log, 0, ends[0]) >= 0)
+      ;
+    assert_int_equal (waitpid (writer, &status, 0), writer);
+    exec_log_end (log, json_object ());
+    read_from (log, 1, 0, &got);
+  }
+  for (i = 0; i < lines; i++)
+    coffer_buffer_printf (&want, "%u\n", i);
+  assert_int_equal (got.size, want.size);
+  assert_memory_equal (got.data, want.data, want.size);
+  close (ends[0]);
+}
+
+static void
+test_numbers_and_facts_are_the_same_afterwards (void **state)
+{
+  struct fixture *f = *state;
+  struct exec_log *log = log_new (f, "e1");
+  auto_json json_t *info = NULL;
+  struct exec_event before[2], after;
+  int ends[2], i;
+
+  pipe_new (ends);
+  put (log, 0, ends, "one\n");
+  put (log, 0, ends, "two\n");
+  for (i = 0; i < 2; i++)
+    assert_int_equal (exec_log_event (log, (uint64_t) i + 1, &before[i]), 1);
+  exec_log_end (log, json_pack ("{s:i}", "status", 7));
+  exec_log_unref (log);
+  exec_logs_close (f->logs);
+  logs_open (f, CAP, 4 * CAP);
+  log = log_again (f, "e1");
+  for (i = 0; i < 2; i++) {
+    assert_int_equal (exec_log_event (log, (uint64_t) i + 1, &after), 1);
+    assert_memory_equal (&before[i], &after, sizeof after);
+  }
+  info = exec_log_info (log);
+  assert_int_equal (json_integer_value (json_object_get (info, "status")), 7);
+  assert_true (exec_log_over (log));
+  exec_log_unref (log);
+  close (ends[0]);
+  close (ends[1]);
+}
+
+/* ---- no room -------------------------------------------------------------- */
+
+static void
+fill (struct exec_log *log, int stream, uint64_t bytes)
+{
+  static char block[65536];
+  int ends[2];
+
+  pipe_new (ends);
+  memset (block, 'x', sizeof block);
+  for (; bytes > 0; bytes -= sizeof block) {
+    assert_int_equal (coffer_write_all (ends[1], block, sizeof block),
+                      (ssize_t) sizeof block);
+    take_all (log, stream, ends[0]);
+  }
+  close (ends[0]);
+  close (ends[1]);
+}
+
+static uint64_t
+counted (struct exec_log *log, const char *what)
+{
+  auto_json json_t *info = exec_log_info (log);
+
+  return (uint64_t) json_integer_value (
+    json_object_get (json_object_get (info, "stdout"), what));
+}
+
+/* What the events say was dropped. */
+static uint64_t
+told (struct exec_log *log)
+{
+  struct exec_event event;
+  uint64_t seq, bytes = 0;
+
+  for (seq = 1; exec_log_event (log, seq, &event) > 0; seq++)
+    if (event.kind == EXEC_EVENT_DROPPED)
+      bytes += event.offset;
+  return bytes;
+}
+
+static void
+test_beyond_its_cap_bytes_are_counted_and_said (void **state)
+{
+  struct fixture *f = *state;
+  auto_exec_log struct exec_log *log = log_new (f, "e1");
+  struct exec_event event;
+
+  fill (log, 0, 2 * CAP);
+  assert_true (counted (log, "bytes") <= CAP);
+  assert_true (counted (log, "bytes") > CAP / 2);
+  assert_int_equal (counted (log, "bytes") + counted (log, "dropped"),
+                    2 * CAP);
+  assert_true (told (log) > 0);
+  exec_log_end (log, json_pack ("{s:i}", "status", 0));
+  assert_int_equal (told (log), counted (log, "dropped"));
+  assert_true (exec_log_over (log));
+  assert_int_equal (exec_log_event (log, 1, &event), 1);
+}
+
+static void
+test_all_together_have_a_cap (void **state)
+{
+  struct fixture *f = *state;
+  auto_exec_log struct exec_log *one = NULL, *two = NULL;
+
+  exec_logs_close (f->logs);
+  logs_open (f, CAP, CAP);
+  one = log_new (f, "e1");
+  two = log_new (f, "e2");
+  fill (one, 0, CAP / 2);
+  fill (two, 0, CAP);
+  assert_int_equal (counted (one, "dropped"), 0);
+  assert_true (counted (two, "dropped") > 0);
+  assert_true (atomic_load (&f->logs->used) <= CAP + 65536);
+  exec_logs_drop (f->logs, f->sandbox);
+  assert_true (atomic_load (&f->logs->used) < 65536);
+}
+
+/* A byte at a time is still a bounded file. */
+static void
+test_small_writes_stay_below_the_cap (void **state)
+{
+  struct fixture *f = *state;
+  auto_exec_log struct exec_log *log = NULL;
+  int ends[2], i;
+
+  exec_logs_close (f->logs);
+  logs_open (f, 65536, CAP);
+  log = log_new (f, "e1");
+  pipe_new (ends);
+  for (i = 0; i < 10000; i++)
+    put (log, 0, ends, "x");
+  assert_true (log->room + log->size[0] <= 65536 + 4096);
+  assert_int_equal (counted (log, "bytes") + counted (log, "dropped"), 10000);
+  close (ends[0]);
+  close (ends[1]);
+}
+
+/* ---- all of them ---------------------------------------------------------- */
+
+static void
+test_a_list_has_each_by_number (void **state)
+{
+  struct fixture *f = *state;
+  auto_json json_t *list = NULL;
+  static const char *const names[] = { "e10", "e2", "e1" };
+  static const char *const want[] = { "e1", "e2", "e10" };
+  size_t i;
+
+  for (i = 0; i < 3; i++)
+    exec_log_unref (log_new (f, names[i]));
+  assert_int_equal (exec_logs_list (f->logs, f->sandbox, &list, NULL), 0);
+  assert_int_equal (json_array_size (list), 3);
+  for (i = 0; i < 3; i++)
+    assert_string_equal (json_string_value (json_object_get (
+                           json_array_get (list, i), "exec")), want[i]);
+}
+
+static void
+test_a_name_that_is_no_files_is_refused (void **state)
+{
+  struct fixture *f = *state;
+  static const char *const names[] = { "..", ".", "", "a/b", ".x", "a b" };
+  struct exec_log *log = NULL;
+  struct error *error = NULL;
+  size_t i;
+
+  for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+    assert_true (exec_log_new (f->logs, f->sandbox, names[i], json_object (),
+                               &log, &error) < 0);
+    error_free (steal (error));
+    assert_true (exec_log_find (f->logs, f->sandbox, names[i], &log, &error)
+                 < 0);
+    assert_int_equal (error->number, E_EXEC_UNKNOWN);
+    error_free (steal (error));
+  }
+}
+
+static int
+gone (void *data, const char *sandbox)
+{
+  return strcmp (sandbox, data) == 0;
+}
+
+static void
+test_what_is_gone_is_swept_and_who_reads_sees_its_end (void **state)
+{
+  struct fixture *f = *state;
+  auto_exec_log struct exec_log *log = log_new (f, "e1");
+  struct waiting waiting = { log, 1, -1, -1 };
+  struct exec_event event;
+  struct exec_log *again = NULL;
+  pthread_t thread;
+
+  pthread_create (&thread, NULL, wait_run, &waiting);
+  exec_logs_sweep (f->logs, gone, f->sandbox);
+  pthread_join (thread, NULL);
+  assert_int_equal (waiting.result, 1);
+  assert_int_equal (exec_log_event (log, 1, &event), -1);
+  assert_true (exec_log_find (f->logs, f->sandbox, "e1", &again, NULL) < 0);
+}
+
+static void
+test_a_damaged_log_is_an_error_and_no_crash (void **state)
+{
+  struct fixture *f = *state;
+  struct exec_log *log = NULL;
+  struct error *error = NULL;
+  char path[512];
+
+  exec_log_unref (log_new (f, "e1"));
+  snprintf (path, sizeof path, "%s/execs/%s/e1/events", f->place.state,
+            f->sandbox);
+  assert_int_equal (truncate (path, 10), 0);
+  assert_true (exec_log_find (f->logs, f->sandbox, "e1", &log, &error) < 0);
+  assert_int_equal (error->number, E_IO);
+  error_free (error);
+}
+
+#define TEST(name) \
+  cmocka_unit_test_setup_teardown (test_##name, fixture_new, fixture_free)
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    TEST (both_streams_are_kept_apart_and_in_order),
+    TEST (a_character_is_not_cut_in_two),
+    TEST (who_waits_hears_of_what_comes_and_of_giving_up),
+    TEST (no_byte_is_lost_or_doubled_by_sigkill),
+    TEST (numbers_and_facts_are_the_same_afterwards),
+    TEST (beyond_its_cap_bytes_are_counted_and_said),
+    TEST (all_together_have_a_cap),
+    TEST (small_writes_stay_below_the_cap),
+    TEST (a_list_has_each_by_number),
+    TEST (a_name_that_is_no_files_is_refused),
+    TEST (what_is_gone_is_swept_and_who_reads_sees_its_end),
+    TEST (a_damaged_log_is_an_error_and_no_crash)
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
