@@ -16,6 +16,8 @@
 #include "sandbox/exec-log-private.h"
 
 #define DROP_CHUNK (1 << 20)
+/* With what is left of a character before it, it is one event. */
+#define TAKE_CHUNK (EXEC_LOG_CHUNK - 4)
 /* An event tells of dropped bytes at the first of them and after so many. */
 #define DROP_TOLD (UINT64_C (16) << 20)
 
@@ -202,7 +204,7 @@ room_left (struct exec_log *log)
   left = logs->cap - used;
   if (left > logs->cap_all - all)
     left = logs->cap_all - all;
-  return left < EXEC_LOG_CHUNK ? left : EXEC_LOG_CHUNK;
+  return left < TAKE_CHUNK ? left : TAKE_CHUNK;
 }
 
 /* Where the disk does not know splice. */

@@ -192,8 +192,9 @@ sandbox_ask (struct execs *execs, const struct live_exec *of)
   auto_free struct live_exec **mates = NULL;
   size_t n = 0, i;
 
-  survey_take (execs, of, &provider, &survey, &error);
+  /* First them: one that is started meanwhile is not in the list. */
   mates = mates_take (execs, of, &n);
+  survey_take (execs, of, &provider, &survey, &error);
   for (i = 0; i < n; i++) {
     if (!error)
       live_judge (execs, mates[i], provider, &survey);

@@ -357,7 +357,7 @@ range_read (const char *header, uint64_t whole, uint64_t *from, uint64_t *size)
     first = last < whole ? whole - last : 0;
     last = whole - 1;
   }
-  if (*text && last < first)
+  if (*text && *dash && last < first)
     return 0;
   if (first >= whole)
     return -1;
