@@ -12,4 +12,4 @@ SCENARIOS += \
 EXTRA_DIST += %D%/daemon.py %D%/shapes.py %D%/judge.mjs %D%/redocly.yaml \
   %D%/npm/package.json %D%/npm/package-lock.json
 SCENARIOS += \
-  %D%/document.py %D%/sandboxes.py
+  %D%/document.py %D%/sandboxes.py %D%/execs.py %D%/execs-kill.py
