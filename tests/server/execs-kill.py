@@ -239,5 +239,5 @@ if os.geteuid () == 0 and subprocess.run (
              ended (full, box, e)["stdout"], {"bytes": 100000, "dropped": 0})
     full.request ("DELETE", "/api/v1/sandboxes/" + box)
 else:
-    d.skip ("a full disk", "root, for a mount namespace")
+    d.skip ("a full disk", "the right to mount")
 d.finish ()
