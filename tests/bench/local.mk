@@ -13,6 +13,15 @@ CLEANFILES += $(BENCHES) %D%/pairs bench.json
 %C%_pairs_CFLAGS = $(HOST_CC_FLAGS)
 %C%_pairs_LDFLAGS = $(HOST_LINK_FLAGS)
 
+# What `coffer serve` does in a second, for the script.
+EXTRA_PROGRAMS += %D%/http-driver
+CLEANFILES += %D%/http-driver
+%C%_http_driver_SOURCES = %D%/http-driver.c
+%C%_http_driver_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
+%C%_http_driver_CFLAGS = $(HOST_CC_FLAGS)
+%C%_http_driver_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_http_driver_LDADD = sdk/lib/libcoffer-provider.a -lpthread
+
 EXTRA_DIST += %D%/bench.sh %D%/pss.py
 
 # BENCH_RUNS, BENCH_ONLY: see the script.
