@@ -316,12 +316,15 @@ runner_run (struct run *run, int cancel_fd, struct error **err)
 }
 
 static int
-run_in_sandbox (struct run *run, int cancel_fd, struct error **err)
+run_in_sandbox (struct run *run, int cancel_fd, struct execute_result *out,
+                struct error **err)
 {
   int r;
 
   if (sandbox_make (run, cancel_fd, err) < 0)
     return -1;
+  out->provider = strdup (run->record->provider);
+  out->sandbox = strdup (run->record->id);
   r = runner_run (run, cancel_fd, err);
   sandbox_drop (run);
   return r;
@@ -362,7 +365,7 @@ execute_run (struct host *host, const struct execute_request *request,
       || find_profile (host->place, request->profile, &run.profile, err) < 0
       || request_write (&run, err) < 0
       || (request->contained ? run_contained (&run, cancel_fd, err)
-                             : run_in_sandbox (&run, cancel_fd, err)) < 0)
+                             : run_in_sandbox (&run, cancel_fd, out, err)) < 0)
     return -1;
   outcome.profile = run.profile->name;
   outcome.applied = run.applied;
@@ -373,6 +376,8 @@ void
 execute_result_fini (struct execute_result *result)
 {
   json_decref (result->document);
+  free (result->provider);
+  free (result->sandbox);
   memset (result, 0, sizeof *result);
 }
 

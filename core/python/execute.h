@@ -42,6 +42,7 @@ struct execute_request {
 struct execute_result {
   int rejected;                 /* by the guard; nothing has run */
   int status;                   /* as exec_exit_status says; 0: rejected */
+  char *provider, *sandbox;     /* also of a run that failed; NULL: none */
   /* {"stdout", "stderr", "exit_code", "timed_out", "result", "error",
    * "truncated", "duration_ms", "cpu_ms", "oom", "signal", "limits_hit",
    * "layers_applied", "artifacts", "profile"}, or, rejected,

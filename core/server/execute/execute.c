@@ -14,8 +14,10 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/sha256.h"
 #include "server/execute/body.h"
 #include "server/http.h"
+#include "server/observe.h"
 #include "server/server.h"
 #include "server/surfaces.h"
 
@@ -89,13 +91,60 @@ check_patience (struct request *request, uint64_t timeout_ms,
 
 /* ---- POST /execute ------------------------------------------------------ */
 
+static const char *
+verdict_of (const struct execute_result *result)
+{
+  if (result->rejected)
+    return "rejected";
+  if (json_is_true (json_object_get (result->document, "timed_out")))
+    return "timed_out";
+  return result->status == 0 ? "ok" : "failed";
+}
+
+/* For those who watch: the code is its hash. */
+static void
+observe (const struct request *request, const struct execute_body *body,
+         const struct execute_result *result, const struct error *error,
+         int64_t began)
+{
+  char hex[SHA256_HEX_SIZE];
+  const struct observe_run run = {
+    .kind = OBSERVE_EXECUTE, .provider = result->provider,
+    .profile = body->request.profile, .sandbox = result->sandbox,
+    .verdict = error ? observe_verdict (error) : verdict_of (result),
+    .began_ns = began, .code_sha256 = hex
+  };
+
+  sha256_hex (body->request.code, body->request.code_size, hex);
+  observe_run (request, &run);
+}
+
+/* 0 with the reply, whose status is 400 for code that was refused. */
+static int
+run_code (struct request *request, const struct execute_body *body,
+          struct error **err)
+{
+  const int64_t began = coffer_now_ns ();
+  struct execute_result result = { 0 };
+  struct error *error = NULL;
+  int r = execute_run (request->server->host, &body->request,
+                       request->cancel_fd, &result, &error);
+
+  observe (request, body, &result, error, began);
+  if (r == 0)
+    r = reply_json (request, result.rejected ? 400 : 200,
+                    json_incref (result.document), err);
+  else
+    error_move (err, error);
+  execute_result_fini (&result);
+  return r;
+}
+
 static int
 run_body (struct request *request, struct execute_body *body,
           struct error **err)
 {
-  struct execute_result result = { 0 };
   struct error *error = NULL;
-  int status;
 
   if (!body->request.profile)
     body->request.profile = default_profile ();
@@ -104,14 +153,9 @@ run_body (struct request *request, struct execute_body *body,
     return reply_refused (request, error, err);
   if (check_patience (request, body->request.timeout_ms
                                  ? body->request.timeout_ms
-                                 : EXECUTE_TIMEOUT_MS, err) < 0
-      || execute_run (request->server->host, &body->request,
-                      request->cancel_fd, &result, err) < 0)
+                                 : EXECUTE_TIMEOUT_MS, err) < 0)
     return -1;
-  status = result.rejected ? 400 : 200;
-  status = reply_json (request, status, json_incref (result.document), err);
-  execute_result_fini (&result);
-  return status;
+  return run_code (request, body, err);
 }
 
 static int
