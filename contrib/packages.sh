@@ -5,7 +5,7 @@
 build_packages='gcc make autoconf automake pkg-config libc6-dev linux-libc-dev
   libffi-dev libyaml-dev libjansson-dev libseccomp-dev libsqlite3-dev libmd-dev
   libarchive-dev libcurl4-openssl-dev libssl-dev libmicrohttpd-dev
-  python3'
+  python3 python3-dev'
 test_packages='git g++ clang libclang-rt-dev llvm binutils libcmocka-dev bubblewrap procps
   strace util-linux mandoc curl iproute2 openssl busybox-static
   abigail-tools gdb minisign python3-jsonschema python3-numpy python3-pandas

@@ -8,6 +8,7 @@ EXTRA_DIST += $(PROVIDER_MANIFESTS) %D%/seal-into
 COFFER_SEAL = ./coffer$(EXEEXT)
 stage_dir = stage/providers-$(CONTRACT_MAJOR)
 seal_into = SEAL='$(COFFER_SEAL)' SOURCE='$(srcdir)' \
+  WITHOUT='$(SEAL_WITHOUT)' \
   sh $(srcdir)/%D%/seal-into
 
 # What is staged is stripped, as `make install-strip` does it: every first call

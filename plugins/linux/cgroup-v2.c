@@ -256,8 +256,9 @@ v2_make (const char *dir, const struct cgroup_limits *limits,
   group_fill (dir, leaf, limits, group);
   group->into = open (group->single ? dir : init,
                       O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (!group->single && group_path (path, commands, "cgroup.procs") == 0)
-    group->commands = open (path, O_WRONLY | O_CLOEXEC);
+  if (group_path (path, leaf, "cgroup.procs") == 0)
+    *(group->single ? &group->whole : &group->commands)
+      = open (path, O_WRONLY | O_CLOEXEC);
   if (group->into < 0 || (!group->single && group->commands < 0))
     bit_drop (~0u, group);
 }

@@ -210,6 +210,7 @@ group_close (struct cgroup *group)
 
   coffer_fd_close (&group->into);
   coffer_fd_close (&group->commands);
+  coffer_fd_close (&group->whole);
   for (i = 0; i < 3; i++)
     coffer_fd_close (&group->own[i]);
 }

@@ -83,6 +83,19 @@ names_renew (struct linux_provider *self)
 }
 
 int
+etc_names_copy (struct linux_provider *self, struct coffer_buffer *out)
+{
+  int r;
+
+  pthread_mutex_lock (&self->lock);
+  r = names_renew (self);
+  if (r == 0)
+    coffer_buffer_add (out, self->etc_names.data, self->etc_names.size);
+  pthread_mutex_unlock (&self->lock);
+  return r == 0 && !out->failed ? 0 : -1;
+}
+
+int
 etc_send (struct making *making)
 {
   struct linux_provider *self = making->self;

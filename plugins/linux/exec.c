@@ -103,8 +103,9 @@ start_check (struct coffer_call *call, const char *const *argv,
     return coffer_fail (call, COFFER_INVALID, "argv: empty");
   if (cwd != NULL && cwd[0] != '/')
     return coffer_fail (call, COFFER_INVALID, "cwd: not absolute");
-  if (opts->warm != NULL)
-    return coffer_fail (call, COFFER_UNSUPPORTED, "warm: nothing is prepared");
+  if (opts->warm != NULL && (opts->tty || opts->background))
+    return coffer_fail (call, COFFER_UNSUPPORTED,
+                        "warm: in the foreground, and on no terminal");
   if (opts->user != NULL && strcmp (opts->user, "user") != 0
       && strcmp (opts->user, "1000") != 0)
     return coffer_fail (call, COFFER_UNSUPPORTED,
@@ -195,6 +196,13 @@ started_emit (struct coffer_call *call, const struct init_exit *started,
 static int32_t
 start_failed (struct coffer_call *call)
 {
+  if (errno == EOPNOTSUPP)
+    return coffer_fail (call, COFFER_CONFLICT,
+                        "warm: into a sandbox with the filter strict, the "
+                        "machine's programs and a network of its own");
+  if (errno == EEXIST)
+    return coffer_fail (call, COFFER_CONFLICT,
+                        "warm: a command was started in this sandbox before");
   if (errno == EBUSY)
     return coffer_fail (call, COFFER_CONFLICT,
                         "this sandbox was made for one command in the "
@@ -203,6 +211,29 @@ start_failed (struct coffer_call *call)
     return fail_with (call, COFFER_LIMIT, "at most %d commands at once",
                       INIT_EXECS_MAX);
   return exec_ask_failed (call, "");
+}
+
+/* The strings, in the packet or, where they are many, beside it. */
+static int32_t
+strings_give (struct coffer_call *call, const struct coffer_buffer *strings,
+              struct init_exec *body, struct request *request, int *fds,
+              int *block)
+{
+  if (strings->failed || strings->size > INIT_BLOCK_MAX)
+    return coffer_fail (call, COFFER_LIMIT,
+                        "argv and env: 8 MiB together at most");
+  body->strings_size = (uint32_t) strings->size;
+  if (strings->size <= INLINE_MAX) {
+    request->more = strings->data;
+    request->more_size = strings->size;
+    return COFFER_OK;
+  }
+  *block = coffer_memfd_sealed ("arguments", strings->data, strings->size);
+  if (*block < 0)
+    return coffer_fail_errno (call, errno, "the arguments");
+  body->flags |= EXEC_BLOCK;
+  fds[request->n_fds++] = *block;
+  return COFFER_OK;
 }
 
 int32_t
@@ -214,12 +245,13 @@ linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
   const int32_t streams[3] = { in, out, err };
   coffer_autobuffer struct coffer_buffer strings = { 0 };
   auto_link struct link link = { .fd = -1 };
-  coffer_autoclose int block = -1;
+  coffer_autoclose int block = -1, gate = -1;
+  struct warm *warm = NULL;
   struct init_exec body = { 0 };
   struct init_exit started;
   struct cgroup_use use;
   coffer_unfilled struct reply reply;
-  int fds[4];
+  int fds[5];
   struct request request = { .type = INIT_EXEC, .body = &body,
                              .size = sizeof body, .fds = fds };
   int32_t code;
@@ -227,25 +259,16 @@ linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
 
   opts = opts ? opts : &no_opts;
   code = start_check (call, argv, cwd, in, opts);
+  if (code == COFFER_OK && opts->warm != NULL)
+    code = warm_find (self, call, opts->warm, &warm);
   if (code != COFFER_OK)
     return code;
   body.argc = strings_add (&strings, argv);
   body.envc = strings_add (&strings, env);
   coffer_buffer_add (&strings, cwd ? cwd : "", (cwd ? strlen (cwd) : 0) + 1);
-  if (strings.failed || strings.size > INIT_BLOCK_MAX)
-    return coffer_fail (call, COFFER_LIMIT,
-                        "argv and env: 8 MiB together at most");
-  body.strings_size = (uint32_t) strings.size;
-  if (strings.size <= INLINE_MAX) {
-    request.more = strings.data;
-    request.more_size = strings.size;
-  } else {
-    block = coffer_memfd_sealed ("arguments", strings.data, strings.size);
-    if (block < 0)
-      return coffer_fail_errno (call, errno, "the arguments");
-    body.flags |= EXEC_BLOCK;
-    fds[request.n_fds++] = block;
-  }
+  code = strings_give (call, &strings, &body, &request, fds, &block);
+  if (code != COFFER_OK)
+    return code;
   start_fill (&body, opts, streams, &request, fds);
   streams_give (self, sandbox, streams, opts->tty != 0);
   if (cgroup_use_of (self, sandbox, &use) == 0) {
@@ -253,8 +276,14 @@ linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
     body.marks[1] = use.pids_denied;
   }
   code = sandbox_reach (self, call, sandbox, &link);
+  if (code == COFFER_OK && warm != NULL)
+    code = warm_call (self, call, warm, link.sb, &gate);
   if (code != COFFER_OK)
     return code;
+  if (warm != NULL) {
+    request.type = INIT_WARM;
+    fds[request.n_fds++] = gate;
+  }
   /* Its end is told without being asked for, and the sandbox goes with it. */
   told = link.shared && link.sb->single;
   if (told)
@@ -279,7 +308,9 @@ failure_text (const struct init_exit *exit, char *out, size_t size)
         "its working folder could not be entered",
         "the program could not be run",
         "its filter could not be put on it",
-        "it could not enter its control group" };
+        "it could not enter its control group",
+        "no copy of what stands ready could enter the sandbox",
+        "what confines it could not be put on it" };
   uint32_t step = exit->failure_step;
 
   if (exit->flags & EXIT_LEFT)

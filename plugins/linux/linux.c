@@ -71,6 +71,7 @@ provider_free (struct linux_provider *self)
   int i;
 
   spare_fini (self);
+  warm_fini (self);
   while (self->sandboxes != NULL)
     sandbox_forget (self, self->sandboxes->id);
   sandbox_reap (self, coffer_now_ns () + SETTLE_NS);
@@ -144,6 +145,7 @@ static const struct coffer_operations operations = {
   .exec_signal = linux_exec_signal,
   .exec_resize = linux_exec_resize,
   .exec_stdin_close = linux_exec_stdin_close,
+  .warm_open = linux_warm_open,
   .file_read = linux_file_read,
   .file_write = linux_file_write,
   .file_stat = linux_file_stat,

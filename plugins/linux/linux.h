@@ -14,6 +14,8 @@
  * attach.c   their kept output
  * reach.c    pause, ports, numbers
  * inside.c   files
+ * warm.c     interpreters that stand ready, and commands that come of them;
+ *            zygote.c their processes, warm/ what these run
  * probe.c    what this machine lets a sandbox have
  *
  * A sandbox is a folder of the runtime directory, named by its id, and an init
@@ -52,6 +54,7 @@ struct ids {
 };
 
 struct id_pool;
+struct warm;
 
 /* A sandbox that this instance made.  Counted; `busy` is held by whoever uses
  * the connection. */
@@ -124,6 +127,8 @@ struct linux_provider {
   int etc_read;                 /* the names are those of /etc as in `etc` */
   struct stat etc;
   struct coffer_buffer etc_names;
+  struct warm *warms;           /* in the order of their making; none is taken
+                                 * away before the end */
 };
 
 /* Of the process whose folder in /proc that is: user mnt pid net ipc uts
@@ -307,11 +312,13 @@ struct cgroup {
   int entered;                  /* it was begun there */
   int commands;                 /* what commands write themselves into, -1 */
   int own[CGROUP_OWN];          /* what the init does, -1 */
+  int whole;                    /* version 2, one command: what is entered by
+                                 * who was not begun there, -1 */
   const char *why;              /* something is missing; NULL: nothing is */
   struct place *place;
 };
 #define CGROUP_NONE \
-  { .into = -1, .commands = -1, .own = { -1, -1, -1 } }
+  { .into = -1, .commands = -1, .own = { -1, -1, -1 }, .whole = -1 }
 
 /* Limits that this process could set; and why not all. */
 unsigned cgroup_usable (const char **why);
@@ -418,6 +425,75 @@ int32_t linux_port_dial (struct coffer_call *call, void *self,
 int32_t linux_metrics (struct coffer_call *call, void *self,
                        const char *sandbox,
                        const struct coffer_metrics_opts *opts);
+
+/* ---- zygote.c ----------------------------------------------------------- */
+
+/* The folders in which a command without a path is looked for, inside. */
+#define PROGRAM_PATH \
+  "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+/* A Python interpreter that has a program loaded and modules imported, and
+ * waits to be forked into a sandbox.  No code that is not trusted ever runs in
+ * it, and nobody in a sandbox sees it. */
+struct zygote {
+  pid_t pid;                    /* 0: none */
+  pid_t maker;                  /* whose child it is */
+  int pidfd, control;
+  int ready;                    /* has said so */
+  unsigned runs;
+  int64_t born_ns;
+};
+#define ZYGOTE_NONE { .pidfd = -1, .control = -1 }
+
+struct warm {
+  struct warm *next;
+  unsigned number;              /* the handle is w and this */
+  char *profile;
+  struct coffer_buffer program;
+  int program_fd;               /* the same, in memory that is sealed */
+  struct coffer_strings modules;
+  pthread_mutex_t busy;         /* of what follows */
+  struct zygote now, coming;    /* the one that serves; what is to replace it */
+};
+
+/* Whether there is an extension for it at all. */
+#ifdef LINUX_WARM
+#define WARM_BUILT 1
+#else
+#define WARM_BUILT 0
+#endif
+
+/* The interpreter's path; NULL: none could be made ready here. */
+const char *zygote_python (void);
+/* Begins one: it is not ready yet. */
+int32_t zygote_start (struct linux_provider *self, struct coffer_call *call,
+                      const struct warm *warm, struct zygote *zygote);
+/* Until it is ready, or with wait 0 at once whether it is: COFFER_OK says
+ * nothing of that then, `ready` does. */
+int32_t zygote_await (struct coffer_call *call, struct zygote *zygote,
+                      int wait);
+int zygote_lives (const struct zygote *zygote);
+void zygote_end (struct zygote *zygote);
+/* Asks it for a copy that enters the sandbox of that init, whose gate is told
+ * all else.  -1 with errno. */
+int zygote_fork (struct coffer_call *call, struct zygote *zygote, int init,
+                 int gate);
+
+/* ---- warm.c ------------------------------------------------------------- */
+
+void warm_fini (struct linux_provider *self);
+int32_t linux_warm_open (struct coffer_call *call, void *self,
+                         const char *profile, int32_t in,
+                         const struct coffer_warm_open_opts *opts);
+/* NOT_FOUND, reported: no such handle. */
+int32_t warm_find (struct linux_provider *self, struct coffer_call *call,
+                   const char *handle, struct warm **out);
+/* Sends for a copy: *gate is the end for the sandbox's init. */
+int32_t warm_call (struct linux_provider *self, struct coffer_call *call,
+                   struct warm *warm, const struct sandbox *sb, int *gate);
+
+/* etc.c: the names in /etc that sandboxes show, copied. */
+int etc_names_copy (struct linux_provider *self, struct coffer_buffer *out);
 
 /* ---- probe.c ------------------------------------------------------------ */
 

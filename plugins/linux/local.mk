@@ -3,6 +3,14 @@
 
 providers_PROGRAMS += %D%/linux.so %D%/coffer-init %D%/coffer-proxy
 PROVIDER_MANIFESTS += manifests/linux.yaml
+LINUX_WARM_CPP_FLAGS =
+if WARM
+providers_PROGRAMS += %D%/coffer-warm.so
+LINUX_WARM_CPP_FLAGS += -DLINUX_WARM
+else
+# Lines of manifests that speak of what is not built.
+SEAL_WITHOUT += coffer-warm.so exec.warm
+endif
 noinst_PROGRAMS += %D%/filter-gen
 
 %C%_linux_so_SOURCES = \
@@ -45,8 +53,11 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/spawn.h \
   %D%/target.c \
   %D%/target.h \
-  %D%/template.c
-%C%_linux_so_CPPFLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE
+  %D%/template.c \
+  %D%/warm.c \
+  %D%/zygote.c
+%C%_linux_so_CPPFLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE \
+  $(LINUX_WARM_CPP_FLAGS)
 %C%_linux_so_CFLAGS = $(MODULE_CC_FLAGS)
 %C%_linux_so_LDFLAGS = $(MODULE_LINK_FLAGS)
 %C%_linux_so_LDADD = sdk/lib/libcoffer-provider.a
@@ -97,6 +108,7 @@ CLEANFILES += %D%/init/filter.h
   %D%/init/tags.c \
   %D%/init/template.c \
   %D%/init/usage.c \
+  %D%/init/warm.c \
   %D%/layer.h \
   %D%/protocol.h
 nodist_%C%_coffer_init_SOURCES = %D%/init/filter.h
@@ -108,6 +120,18 @@ nodist_%C%_coffer_init_SOURCES = %D%/init/filter.h
   -Wl,-z,noexecstack -Wl,--build-id=none -Wl,-s
 %C%_coffer_init_LDADD =
 %D%/init/coffer_init-filter.$(OBJEXT): %D%/init/filter.h
+
+# Part of an interpreter that knows nothing of a sanitizer, and whose functions
+# are found where it is loaded.
+%C%_coffer_warm_so_SOURCES = \
+  %D%/protocol.h \
+  %D%/warm/enter.c \
+  %D%/warm/enter.h \
+  %D%/warm/module.c
+%C%_coffer_warm_so_CPPFLAGS = $(PYTHON_CFLAGS:-I%=-isystem %) -D_GNU_SOURCE
+%C%_coffer_warm_so_CFLAGS = -std=gnu11 $(WARN) $(HARDEN) -fPIC
+%C%_coffer_warm_so_LDFLAGS = -shared $(HARDEN_LD)
+%C%_coffer_warm_so_LDADD =
 
 # An ordinary program, but without a sanitizer: its own limits leave no room for
 # one.  What it reads and decides is tested with one (tests/unit, tests/fuzz).

@@ -17,7 +17,7 @@
 
 #define INODES_DEFAULT 65536
 #define PLAN_MAX 60000
-#define PLAN_FDS_MAX (MOUNTS_MAX + 3)
+#define PLAN_FDS_MAX (MOUNTS_MAX + 3 + CGROUP_OWN + 1)
 
 /* ---- the specification -------------------------------------------------- */
 
@@ -320,6 +320,24 @@ mount_target (const struct making *making, size_t i)
   return i < before ? "" : making->spec->mounts[i - before]->target;
 }
 
+/* Only where an interpreter that stands ready may come in. */
+static size_t
+joins_add (const struct making *making, int *fds)
+{
+  const struct cgroup *group = &making->cgroup;
+  size_t n = 0, i;
+
+  if (making->spec->filter == NULL
+      || strcmp (making->spec->filter, "strict") != 0)
+    return 0;
+  for (i = 0; i < CGROUP_OWN; i++)
+    if (group->own[i] >= 0)
+      fds[n++] = group->own[i];
+  if (group->whole >= 0)
+    fds[n++] = group->whole;
+  return n;
+}
+
 /* In the order that the init takes them. */
 static size_t
 plan_fds (const struct making *making, struct init_plan *plan,
@@ -340,6 +358,8 @@ plan_fds (const struct making *making, struct init_plan *plan,
     plan->flags |= PLAN_GROUP;
     fds[n++] = group->commands;
   }
+  plan->joins = (uint32_t) joins_add (making, fds + n);
+  n += plan->joins;
   for (i = 0; i < making->n_mounts; i++)
     fds[n++] = making->mount_fds[i];
   return n;

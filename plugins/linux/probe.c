@@ -23,6 +23,7 @@
 /* Words that are gone when no sandbox can be made at all. */
 static const char *const everything[]
   = { "exec", "exec.stdin", "exec.tty", "exec.signal", "exec.background",
+      "exec.warm",
       "files", "durable", "ttl", "metrics", "mounts.bind", "network.allow",
       NULL };
 
@@ -279,6 +280,24 @@ probe_privileges (struct coffer_call *call)
 }
 
 static int32_t
+probe_warm (struct coffer_call *call)
+{
+  static const char *const narrows[] = { "exec.warm", NULL };
+  const char *python = zygote_python ();
+
+  if (!WARM_BUILT)
+    return fact (call, "warm", "off", "coffer was built without Python.h",
+                 "the build", "install python3-dev, and build coffer anew",
+                 NULL);
+  if (python != NULL)
+    return fact (call, "warm", "ok", python, "looked for python3", NULL,
+                 NULL);
+  return fact (call, "warm", "absent", "no interpreter",
+               "looked for python3 in " PROGRAM_PATH,
+               "install python3 there", narrows);
+}
+
+static int32_t
 probe_runtime (struct linux_provider *self, struct coffer_call *call)
 {
   static const char *const narrows[] = { "durable", "ttl", NULL };
@@ -311,6 +330,8 @@ linux_probe (struct coffer_call *call, void *data,
     code = probe_ids (self, call);
   if (code == COFFER_OK)
     code = probe_privileges (call);
+  if (code == COFFER_OK)
+    code = probe_warm (call);
   if (code == COFFER_OK)
     code = probe_runtime (self, call);
   return code;

@@ -63,6 +63,10 @@ enum init_type {
   INIT_PREPARE = 21,            /* before PLAN: its ids are mapped, and it makes
                                  * what every sandbox of that shape has; none,
                                  * or FAILED */
+  INIT_WARM = 22,               /* as EXEC, of a process that comes in by itself;
+                                 * its gate is the last descriptor; STARTED */
+  INIT_JOIN = 23,               /* init, at the gate: what it is to become */
+  INIT_GO = 24,                 /* init, there: be it */
 
   INIT_READY = 0x8001,
   INIT_FAILED = 0x8002,
@@ -71,7 +75,8 @@ enum init_type {
   INIT_DONE = 0x8005,
   INIT_COMMAND = 0x8006,
   INIT_STATE = 0x8007,
-  INIT_SPOOLED = 0x8008
+  INIT_SPOOLED = 0x8008,
+  INIT_JOINED = 0x8009          /* at the gate: it is, or could not */
 };
 
 struct init_header {
@@ -135,7 +140,8 @@ struct init_plan {
   uint64_t address_bytes;       /* RLIMIT_AS; 0: none */
   uint64_t file_bytes;          /* RLIMIT_FSIZE; 0: none */
   uint32_t userns;              /* the maker's: its inode number */
-  uint32_t reserved;
+  uint32_t joins;               /* descriptors: of groups that a process writes
+                                 * itself into which was not started here */
 };
 
 enum init_mount_flag {
@@ -196,6 +202,45 @@ struct init_exec {
   uint64_t marks[2];            /* given back with EXIT, for the provider */
 };
 
+/* ---- the gate ----------------------------------------------------------- */
+
+/* A socket between an init and a process that was forked outside, from an
+ * interpreter that stands ready (warm/enter.c).  That one enters the sandbox,
+ * takes on what JOIN says, and answers JOINED; the init makes sure that it is a
+ * child of its own and says GO; the process puts the last filter on and closes
+ * its end: it is a command like any other.  Of the same build, on both sides. */
+
+#define JOIN_LIMITS 16          /* RLIMIT_CPU to RLIMIT_RTTIME */
+#define JOIN_DESCRIPTORS 9
+#define JOIN_STRINGS 32768      /* of the environment, for one */
+
+enum init_join_flag {
+  JOIN_LANDLOCK = 1,            /* descriptor: the ruleset of the sandbox */
+  JOIN_SCOPE = 2                /* descriptor: that of each command */
+};
+
+/* Descriptors: three streams, those of the flags, the rest files of control
+ * groups.  Followed by the instructions of both filters, the working folder and
+ * the environment. */
+struct init_join {
+  uint32_t size;
+  uint32_t flags;
+  struct {
+    uint64_t soft, hard;
+  } limits[JOIN_LIMITS];
+  uint32_t uid, gid;            /* inside */
+  uint32_t general, strict;     /* instructions */
+  uint32_t envc;
+  uint32_t strings_size;
+};
+
+struct init_joined {
+  uint32_t size;
+  int32_t pid;                  /* inside */
+  uint32_t step;                /* enum init_exec_step, with an error */
+  int32_t error;                /* errno */
+};
+
 /* Requests about one command: WAIT, SIGNAL, RESIZE, SPOOL, STDIN. */
 struct init_command {
   uint32_t size;
@@ -243,7 +288,7 @@ struct init_exit {
 
 enum init_exec_step {
   STEP_NONE, STEP_FORK, STEP_STREAMS, STEP_TERMINAL, STEP_CWD, STEP_PROGRAM,
-  STEP_FILTER, STEP_GROUP
+  STEP_FILTER, STEP_GROUP, STEP_ENTER, STEP_CONFINE
 };
 
 enum init_state_flag {

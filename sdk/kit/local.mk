@@ -32,7 +32,8 @@ noinst_LIBRARIES += %D%/libkit-cases.a %D%/libkit-runner.a
   %D%/case-life.c \
   %D%/case-load.c \
   %D%/case-strain.c \
-  %D%/case-time.c
+  %D%/case-time.c \
+  %D%/case-warm.c
 
 %C%_libkit_runner_a_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 %C%_libkit_runner_a_CFLAGS = $(HOST_CC_FLAGS)

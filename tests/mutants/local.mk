@@ -11,7 +11,8 @@ reference_parts = \
   %D%/reference/archive-read.c %D%/reference/client.c %D%/reference/copy.c \
   %D%/reference/exec.c %D%/reference/files.c %D%/reference/reach.c \
   %D%/reference/reference.c %D%/reference/sandbox.c \
-  %D%/reference/snapshot.c %D%/reference/spawn.c %D%/reference/watch.c
+  %D%/reference/snapshot.c %D%/reference/spawn.c %D%/reference/warm.c \
+  %D%/reference/watch.c
 keeper_parts = \
   %D%/reference/protocol.h %D%/reference/keeper.h \
   %D%/reference/keeper.c %D%/reference/minder.c %D%/reference/packets.c \
@@ -30,17 +31,27 @@ check_PROGRAMS += %D%/reference.so %D%/reference-keeper %D%/coffer \
 %C%_reference_keeper_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_reference_keeper_LDADD = sdk/lib/libcoffer-provider.a
 
-# All mutants are one module; mutants.tsv is their list.
-check_PROGRAMS += %D%/mutant.so
-%C%_mutant_so_SOURCES = $(reference_parts) \
+# All mutants are one module, but for one that lacks an operation; mutants.tsv
+# is their list.
+check_LIBRARIES += %D%/libmutant.a
+%C%_libmutant_a_SOURCES = $(reference_parts) \
   %D%/broken/mutant.h \
   %D%/broken/commands.c %D%/broken/data.c %D%/broken/life.c \
-  %D%/broken/pump.c %D%/broken/reach.c %D%/broken/table.c \
-  %D%/broken/wrap.c
+  %D%/broken/pump.c %D%/broken/reach.c %D%/broken/wrap.c
+%C%_libmutant_a_CPPFLAGS = $(MODULE_CPP_FLAGS) -DMUTANTS
+%C%_libmutant_a_CFLAGS = $(MODULE_CC_FLAGS)
+mutant_libs = %D%/libmutant.a sdk/lib/libcoffer-provider.a
+check_PROGRAMS += %D%/mutant.so %D%/bare.so
+%C%_mutant_so_SOURCES = %D%/broken/table.c %D%/broken/mutant.h
 %C%_mutant_so_CPPFLAGS = $(MODULE_CPP_FLAGS) -DMUTANTS
 %C%_mutant_so_CFLAGS = $(MODULE_CC_FLAGS)
 %C%_mutant_so_LDFLAGS = $(MODULE_LINK_FLAGS)
-%C%_mutant_so_LDADD = sdk/lib/libcoffer-provider.a
+%C%_mutant_so_LDADD = $(mutant_libs)
+%C%_bare_so_SOURCES = %D%/broken/table.c %D%/broken/mutant.h
+%C%_bare_so_CPPFLAGS = $(MODULE_CPP_FLAGS) -DMUTANTS -DWITHOUT_WARM
+%C%_bare_so_CFLAGS = $(MODULE_CC_FLAGS)
+%C%_bare_so_LDFLAGS = $(MODULE_LINK_FLAGS)
+%C%_bare_so_LDADD = $(mutant_libs)
 
 # After the others' flags, so that this stage is the one that counts.
 check_LIBRARIES += %D%/libplace-mutants.a
@@ -59,7 +70,8 @@ check_LIBRARIES += %D%/libplace-mutants.a
 %C%_kit_coffer_kit_LDADD = $(kit_archives) %D%/libplace-mutants.a $(kit_libs)
 
 EXTRA_DIST += %D%/reference.yaml %D%/mutants.tsv %D%/make-manifests
-mutants_programs = %D%/reference.so %D%/mutant.so %D%/reference-keeper
+mutants_programs = %D%/reference.so %D%/mutant.so %D%/bare.so \
+  %D%/reference-keeper
 mutants_made = $(mutants_stage)/made
 mutants_providers = $(mutants_stage)/providers-$(CONTRACT_MAJOR)
 

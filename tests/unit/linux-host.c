@@ -375,7 +375,8 @@ host_run (struct linux_host *host, const char *id, const char *const *argv,
           struct outcome *outcome)
 {
   struct coffer_exec_start_opts opts = { .size = sizeof opts,
-                                         .timeout_ms = timeout_ms };
+                                         .timeout_ms = timeout_ms,
+                                         .warm = host->warm };
   int in[2] = { -1, -1 }, out[2], err[2], over[2];
   struct waiter waiter = { host, id, 0, -1 };
   pthread_t thread;

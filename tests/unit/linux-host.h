@@ -15,6 +15,7 @@ struct linux_host {
   void *module;
   int runtime;                  /* the runtime folder */
   const char *late;             /* in place of every late file; NULL: those */
+  const char *warm;             /* of every command that is run; NULL: none */
   char runtime_path[64];
   char file_name[32];
   /* What the last call gave. */

@@ -16,6 +16,7 @@ UNIT_TESTS += %D%/test-linux-life-ports
 UNIT_TESTS += %D%/test-linux-life-files
 UNIT_TESTS += %D%/test-linux-spare
 UNIT_TESTS += %D%/test-linux-outside
+UNIT_TESTS += %D%/test-linux-warm
 
 # What runs inside: no sanitizer, which could not work there.
 check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
@@ -31,6 +32,12 @@ check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
 %C%_test_linux_attack_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_attack_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_attack_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_test_linux_warm_SOURCES = %D%/test-linux-warm.c $(LINUX_UNIT_HOST)
+%C%_test_linux_warm_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_warm_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_warm_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_warm_LDADD = $(LINUX_UNIT_LIBS)
 
 %C%_test_linux_calls_SOURCES = %D%/test-linux-calls.c $(LINUX_UNIT_HOST)
 %C%_test_linux_calls_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS) $(SECCOMP_CFLAGS)

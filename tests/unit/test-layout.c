@@ -165,6 +165,9 @@ options_lie_where_they_did (void **state)
   AT (exec_start_opts, warm, 40);
   AT (exec_start_opts, output_cap_bytes, 48);
 
+  SIZE (warm_open_opts, 16);
+  AT (warm_open_opts, modules, 8);
+
   SIZE (file_read_opts, 24);
   AT (file_read_opts, offset_bytes, 8);
   AT (file_read_opts, length_bytes, 16);

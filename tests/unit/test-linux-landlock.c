@@ -75,6 +75,27 @@ every_abi_is_asked_for_what_it_knows (void **state)
 }
 
 static void
+signals_are_of_each_command (void **state)
+{
+  long abi;
+
+  (void) state;
+  for (abi = 0; abi <= ABI_KNOWN; abi++) {
+    struct landlock_shape whole = landlock_negotiate (abi, 1), command;
+    const struct landlock_shape before = whole;
+
+    command = landlock_command_shape (&whole);
+    assert_int_equal (command.size, before.size);
+    assert_int_equal (command.handled.files | command.handled.net, 0);
+    assert_int_equal (whole.handled.scoped & LL_SCOPE_SIGNALS, 0);
+    assert_int_equal (whole.handled.scoped | command.handled.scoped,
+                      before.handled.scoped);
+    assert_int_equal (whole.handled.files, before.handled.files);
+    assert_int_equal (whole.handled.net, before.handled.net);
+  }
+}
+
+static void
 later_abis_are_asked_for_no_more (void **state)
 {
   static const long later[] = { 11, 12, 99, INT_MAX, LONG_MAX };
@@ -420,6 +441,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (every_abi_is_asked_for_what_it_knows),
+    cmocka_unit_test (signals_are_of_each_command),
     cmocka_unit_test (later_abis_are_asked_for_no_more),
     cmocka_unit_test (grants_are_of_what_is_handled),
     cmocka_unit_test (each_abi_holds_what_it_says),

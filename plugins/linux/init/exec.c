@@ -168,13 +168,21 @@ static void
 command_run (struct command *command, struct start *start)
 {
   start->tag = single_mode ? 0 : command->id;
-  command->pid = process_start (start, single_mode);
+  command->pid = start->gate >= 0
+    ? warm_start (start, command->id, start->gate)
+    : process_start (start, single_mode);
   if (start->error == 0)
     return;
   command->exit.code = -1;
   command->exit.failure_errno = start->error;
   command->exit.failure_step = start->step;
   exit_time (command);
+}
+
+int
+exec_fresh (void)
+{
+  return last_id == 0;
 }
 
 int
@@ -193,6 +201,8 @@ exec_start (struct packet *packet, struct command **out)
     return -ESTALE_;
   if (single_mode && (last_id != 0 || (body.flags & EXEC_BACKGROUND)))
     return -EBUSY_;
+  if (packet->header->type == INIT_WARM && (r = warm_refused ()) < 0)
+    return (int) r;
   r = request_read (&request, &start, packet, &body, rest);
   if (r == 0 && (command = command_new ()) == NULL)
     r = -EAGAIN_;

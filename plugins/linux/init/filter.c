@@ -27,6 +27,14 @@ filter_enter (void)
                                                     / sizeof filter_general[0]));
 }
 
+const struct sock_filter *
+filter_bytes (int strict, uint32_t *count)
+{
+  *count = strict ? sizeof filter_strict / sizeof filter_strict[0]
+                  : sizeof filter_general / sizeof filter_general[0];
+  return strict ? filter_strict : filter_general;
+}
+
 /* The secret is another one for each command, so that none learns of it what
  * lets another start a program; and none could read it here. */
 long

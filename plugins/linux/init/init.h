@@ -15,6 +15,7 @@
  * spool.c   kept output of commands in the background
  * pause.c   stopping everything, and letting it go on
  * request.c what a command is started with: argv, environment, streams
+ * warm.c    a command that was forked outside, from what stands ready
  * usage.c   what the sandbox uses
  * dial.c    its ports
  * namespaces.c   its own, and who is outside of them
@@ -167,11 +168,19 @@ void landlock_prepare (const struct plan *plan);
 void landlock_enter (const struct plan *plan);
 void landlock_facts (struct facts *facts);
 void landlock_done (void);
+/* Rulesets: the sandbox's, where a process may come in that takes it on by
+ * itself; and the one that each command puts on top of that.  -1: none. */
+extern int landlock_whole, landlock_command;
+/* In the process that is to be a command: 0 or a negative errno. */
+long landlock_enter_command (void);
 
 /* ---- filter.c ----------------------------------------------------------- */
 
 extern int strict_mode;         /* commands get the strict one as well */
 void filter_enter (void);
+struct sock_filter;
+/* Their instructions, and how many. */
+const struct sock_filter *filter_bytes (int strict, uint32_t *count);
 /* In the process that becomes a command: 0, and what execve's sixth argument
  * must be from now on.  A negative errno. */
 long filter_enter_strict (uint64_t *secret);
@@ -189,6 +198,8 @@ void limits_prepare (const struct plan *plan);
 void limits_set (const struct plan *plan);
 /* In the process that is to be a command: 0 or a negative errno. */
 long files_enter (void);
+/* The limits that a command of that number has. */
+void limits_of_command (uint32_t id, struct init_join *join);
 /* A mount that may be full; copied. */
 void limits_watch (int mount);
 void limits_facts (const struct plan *plan, struct facts *facts);
@@ -202,6 +213,8 @@ void tags_prepare (void);
 /* The calling process and all that it starts are that command's from now on.
  * A negative errno, or not. */
 long tag_take (uint32_t id);
+/* The same, written down. */
+void tag_note (uint32_t id, struct init_join *join);
 /* Whether a process is that command's, or may be. */
 int tag_covers (int pid, uint32_t id);
 /* The one command whose it is; 0: not known.  Zombies have theirs still. */
@@ -260,6 +273,8 @@ extern struct command commands[INIT_EXECS_MAX];
 /* Starts what the packet asks for: *out runs, or has failed to and ended.  A
  * negative errno when there is no such command at all. */
 int exec_start (struct packet *packet, struct command **out);
+/* Whether no command was ever started. */
+int exec_fresh (void);
 struct command *command_find (uint32_t id);
 /* Children of this process that have ended. */
 void exec_reap (void);
@@ -283,12 +298,23 @@ struct start {
   uint32_t rows, columns;
   uint32_t tag;                 /* 0: none */
   int report;                   /* closed once it is the program, -1 */
+  int gate;                     /* of a process that comes in, -1 */
   volatile int error;           /* errno, 0: it runs */
   volatile uint32_t step;
 };
 /* Its number; 0: there is none.  alone: nobody here could stop the child on
  * its way. */
 int process_start (struct start *start, int alone);
+
+/* ---- warm.c ------------------------------------------------------------- */
+
+/* Whether a process may come into this sandbox at all; from the plan. */
+void warm_prepare (const struct plan *plan);
+/* Takes the files of groups that such a process is to enter: count. */
+size_t warm_groups (const int *fds, size_t n);
+int warm_refused (void);        /* 0 or a negative errno */
+/* Lets one in: its number; 0: there is none, and start says why. */
+int warm_start (struct start *start, uint32_t id, int gate);
 
 /* ---- spool.c ------------------------------------------------------------ */
 

@@ -21,6 +21,7 @@ static int probe = -1;          /* a file that no rule names */
 static int control;             /* it could be opened before */
 static long abi, errata;
 static struct landlock_shape shape;
+int landlock_whole = -1, landlock_command = -1;
 
 static void
 rule_add (int ruleset, int fd, enum landlock_place place)
@@ -170,6 +171,31 @@ abi_ask (void)
   return abi > 0;
 }
 
+static int
+ruleset_new (const struct landlock_shape *of)
+{
+  return (int) must ("landlock ruleset",
+                     SYS (landlock_create_ruleset, &of->handled, of->size,
+                          0));
+}
+
+/* While nobody is held to anything yet. */
+static void
+command_prepare (void)
+{
+  const struct landlock_shape command = landlock_command_shape (&shape);
+
+  if (command.handled.scoped != 0)
+    landlock_command = ruleset_new (&command);
+}
+
+long
+landlock_enter_command (void)
+{
+  return landlock_command < 0
+           ? 0 : SYS (landlock_restrict_self, landlock_command, 0);
+}
+
 void
 landlock_enter (const struct plan *plan)
 {
@@ -185,13 +211,16 @@ landlock_enter (const struct plan *plan)
   }
   /* The interpreter has no sockets; then TCP may be denied here too. */
   shape = landlock_negotiate (abi, strict_mode);
-  fd = (int) must ("landlock ruleset",
-                   SYS (landlock_create_ruleset, &shape.handled, shape.size,
-                        0));
+  if (strict_mode)
+    command_prepare ();
+  fd = ruleset_new (&shape);
   rules_add (plan, fd);
   control = probe >= 0 && probe_opens ();
   must ("landlock restrict", SYS (landlock_restrict_self, fd, 0));
-  fd_close (fd);
+  if (strict_mode)
+    landlock_whole = fd;
+  else
+    fd_close (fd);
 }
 
 static void
@@ -205,7 +234,8 @@ fact_value (char *out, size_t size)
              ": files",
              shape.handled.files & LL_IOCTL_DEV ? ", devices" : "",
              shape.handled.files & LL_RESOLVE_UNIX ? ", sockets by path" : "",
-             shape.handled.scoped != 0 ? ", scopes" : "",
+             shape.handled.scoped != 0 || landlock_command >= 0
+               ? ", scopes" : "",
              shape.handled.net != 0 ? ", TCP" : "", NULL);
 }
 

@@ -23,7 +23,9 @@ enum {
   LL_IOCTL_DEV = 0x8000,
   LL_RESOLVE_UNIX = 0x10000,    /* sockets of others, by their path */
   LL_TCP = 0x3,                 /* bind and connect */
-  LL_SCOPES = 0x3               /* abstract sockets and signals of others */
+  LL_SCOPE_SOCKETS = 0x1,       /* abstract ones of others */
+  LL_SCOPE_SIGNALS = 0x2,       /* to others */
+  LL_SCOPES = 0x3
 };
 
 /* The kernel's struct landlock_ruleset_attr, as far as it is filled here. */
@@ -66,6 +68,20 @@ landlock_negotiate (long abi, int without_tcp)
   if (abi >= 9)
     shape.handled.files |= LL_RESOLVE_UNIX;
   return shape;
+}
+
+/* A process that was not started by the init has a domain beside the init's,
+ * however alike, and an init that may signal only its own could not end it.
+ * Where there can be one, the init is not held to that, and each command is by
+ * a domain on top: what is taken out here. */
+static inline struct landlock_shape
+landlock_command_shape (struct landlock_shape *whole)
+{
+  struct landlock_shape command = { { 0, 0, 0 }, whole->size };
+
+  command.handled.scoped = whole->handled.scoped & LL_SCOPE_SIGNALS;
+  whole->handled.scoped &= ~(uint64_t) LL_SCOPE_SIGNALS;
+  return command;
 }
 
 enum landlock_place {

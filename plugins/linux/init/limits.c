@@ -62,6 +62,22 @@ files_enter (void)
 }
 
 void
+limits_of_command (uint32_t id, struct init_join *join)
+{
+  int i;
+
+  for (i = 0; i < JOIN_LIMITS; i++)
+    must ("limits: read back",
+          SYS (prlimit64, 0, i, 0, &join->limits[i]));
+  if (command_files.hard != 0) {
+    join->limits[7].soft = command_files.soft;
+    join->limits[7].hard = command_files.hard;
+  }
+  if (!single_mode)
+    tag_note (id, join);
+}
+
+void
 limits_set (const struct plan *plan)
 {
   const struct init_plan *body = &plan->body;

@@ -131,6 +131,7 @@ sandbox_make (struct packet *packet, struct plan *plan)
   timer_fd = (int) must ("timer", SYS (timerfd_create, 7 /* boottime */,
                                        O_CLOEXEC_ | O_NONBLOCK_));
   request_prepare (plan);
+  warm_prepare (plan);
   if (!single_mode)
     tags_prepare ();
   confine_all (plan, &facts);
@@ -460,6 +461,7 @@ request_serve (struct connection *connection, struct packet *packet)
 
   switch (packet->header->type) {
   case INIT_EXEC:
+  case INIT_WARM:
     request_exec (connection, packet);
     return;
   case INIT_WAIT:

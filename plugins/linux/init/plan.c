@@ -39,6 +39,9 @@ plan_read (struct packet *packet, struct plan *plan)
     plan->listener = packet->fds[next++];
   if ((plan->body.flags & PLAN_GROUP) && next < packet->n_fds)
     commands_group = packet->fds[next++];
+  if (plan->body.joins > packet->n_fds - next)
+    setup_fail ("plan", -EPROTO_);
+  next += warm_groups (packet->fds + next, plan->body.joins);
   plan->first_mount_fd = next;
   plan->hostname = packet_string (packet, plan->body.hostname);
   if (plan->hostname == NULL)

@@ -101,6 +101,9 @@ child_main (void *data)
     if (r < 0)
       return child_failed (start, STEP_STREAMS, r);
   }
+  r = landlock_enter_command ();
+  if (r < 0)
+    return child_failed (start, STEP_CONFINE, r);
   if (start->report >= 0 && start->report != 3)
     r = SYS (dup3, start->report, 3, O_CLOEXEC_);
   if (r >= 0 && LAYER_ON (EXEC_FDS))

@@ -154,6 +154,12 @@ start_fill (struct start *start, const struct request *request,
       return -EPROTO_;
     *streams[i] = packet->fds[next++];
   }
+  start->gate = -1;
+  if (packet->header->type == INIT_WARM) {
+    if (next >= packet->n_fds || (body->flags & (EXEC_TTY | EXEC_BACKGROUND)))
+      return -EPROTO_;
+    start->gate = packet->fds[next];
+  }
   start->argv = request->vector;
   start->envp = request->vector + request->argc + request->envc + 2;
   start->cwd = request->cwd[0] != '\0' ? request->cwd : sandbox_workdir;

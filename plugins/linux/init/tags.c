@@ -58,6 +58,13 @@ tag_take (uint32_t id)
   return r < 0 ? r : SYS (prlimit64, 0, kinds[1], &down, 0);
 }
 
+void
+tag_note (uint32_t id, struct init_join *join)
+{
+  join->limits[kinds[0]].soft = join->limits[kinds[0]].hard = bases[0] + id;
+  join->limits[kinds[1]].soft = join->limits[kinds[1]].hard = bases[1] - id;
+}
+
 /* The commands that it may belong to; 0: it is gone.  What cannot be read may
  * belong to any. */
 static int

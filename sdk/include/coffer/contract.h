@@ -255,8 +255,11 @@
   FIELD (u32, rows, 1, "of the terminal")                                     \
   FIELD (u32, columns, 1, "of the terminal")                                  \
   FIELD (text, user, 1, "name or number inside; NULL: the sandbox's user")    \
-  FIELD (text, warm, 1, "handle of warm_open; NULL: a fresh program")         \
+  FIELD (text, warm, 1, "handle of warm_open: its program runs in the place of argv, in a sandbox where nothing ran; NULL: a fresh program")         \
   FIELD (u64, output_cap_bytes, 1, "kept per stream in background, from its beginning on; 0: provider's default")
+
+#define COFFER_OPTS_warm_open(FIELD, RFIELD)                                  \
+  FIELD (strv, modules, 1, "what to import ahead")
 
 #define COFFER_OPTS_file_read(FIELD, RFIELD)                                  \
   FIELD (u64, offset_bytes, 1, "where to start")                              \
@@ -309,7 +312,9 @@
   OP (25, exec_resize, 1, "exec.tty", ARG (str, sandbox, "id") ARG (str, exec, "id") ARG (u32, rows, "1 to 4096") ARG (u32, columns, "1 to 4096"), \
       COFFER_OPTS_NONE, "set the size of its terminal")                       \
   OP (26, exec_stdin_close, 1, "exec.stdin", ARG (str, sandbox, "id") ARG (str, exec, "id"), COFFER_OPTS_NONE, "end its standard input; the host then closes its end of it") \
-  OP (27, warm_open, 1, "exec.warm", ARG (text, profile, "name"), COFFER_OPTS_NONE, "emit exec_info whose exec is the handle") \
+  OP (27, warm_open, 1, "exec.warm", ARG (text, profile, "name") \
+      ARG (fd, in, "Python, read to its end: prepare (MODULES) of it is called once and returns those that are not there, run () in each copy"), \
+      COFFER_OPTS_warm_open, "have a Python interpreter ready; emit exec_info whose exec is the handle, good until close") \
   OP (30, file_read, 1, "files", ARG (str, sandbox, "id") ARG (str, path, "absolute, or below the workspace") ARG (fd, out, "pipe"), \
       COFFER_OPTS_file_read, "write the bytes of a regular file to out; emit file_stat") \
   OP (31, file_write, 1, "files", ARG (str, sandbox, "id") ARG (str, path, "as above") ARG (fd, in, "pipe, read to its end"), \

@@ -359,6 +359,42 @@ spoil (struct start *start, const char *sandbox, const char *const *argv,
   spoil_output (start, first);
 }
 
+/* ---- what stands ready ------------------------------------------------- */
+
+int32_t
+broken_warm_open (struct coffer_call *call, void *self, const char *profile,
+                  int32_t in, const struct coffer_warm_open_opts *opts)
+{
+  struct coffer_warm_open_opts own = {.size = sizeof own};
+
+  if (opts)
+    own = *opts;
+  if (fault ("warm-modules"))
+    own.modules = NULL;
+  return reference_warm_open (call, self, profile, in, &own);
+}
+
+/* The handle that is passed on; NULL: the command runs. */
+static const char *
+spoil_warm (struct start *start, void *self, const char *handle)
+{
+  static unsigned runs;
+  struct coffer_strings argv = {0};
+  const char *const before
+    = fault ("warm-left") && runs++ > 0 ? "count = 1\n" : "";
+
+  if (fault ("warm-command"))
+    return NULL;
+  if (!handle || !(fault ("warm-any") || fault ("warm-left")))
+    return handle;
+  if (warm_command (self, handle, before, &argv) == 0) {
+    coffer_strings_free (&start->argv);
+    start->argv = argv;
+    return NULL;
+  }
+  return fault ("warm-any") ? NULL : handle;
+}
+
 int32_t
 broken_exec_start (struct coffer_call *call, void *self, const char *sandbox,
                    const char *const *argv, const char *const *env,
@@ -378,6 +414,7 @@ broken_exec_start (struct coffer_call *call, void *self, const char *sandbox,
   if (fault ("background-untold"))
     start.opts.background = start.opts.background;
   spoil (&start, sandbox, argv, env);
+  start.opts.warm = spoil_warm (&start, self, OPTION (opts, warm));
   if (fault ("env-logged"))
     say_env (call, env);
   if (fault ("exec-while-paused") && is_paused (sandbox)) {

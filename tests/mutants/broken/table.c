@@ -22,6 +22,9 @@ static const struct coffer_operations operations = {
   .exec_signal = broken_exec_signal,
   .exec_resize = broken_exec_resize,
   .exec_stdin_close = broken_exec_stdin_close,
+#ifndef WITHOUT_WARM
+  .warm_open = broken_warm_open,
+#endif
   .file_read = broken_file_read,
   .file_write = broken_file_write,
   .file_stat = broken_file_stat,
@@ -40,4 +43,8 @@ static const struct coffer_operations operations = {
   .snapshot_delete = broken_snapshot_delete,
 };
 
+#ifdef WITHOUT_WARM
+COFFER_PROVIDER (bare, COFFER_THREADS_PARALLEL, 0, operations)
+#else
 COFFER_PROVIDER (mutant, COFFER_THREADS_PARALLEL, 0, operations)
+#endif

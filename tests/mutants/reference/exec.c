@@ -100,8 +100,9 @@ check_start (struct coffer_call *call, const char *const *argv,
   if (OPTION (opts, user))
     return coffer_fail (call, COFFER_UNSUPPORTED, "user: commands run as the "
                         "caller");
-  if (OPTION (opts, warm))
-    return coffer_fail (call, COFFER_UNSUPPORTED, "warm: nothing is prepared");
+  if (OPTION (opts, warm) && (opts->tty || opts->background))
+    return coffer_fail (call, COFFER_UNSUPPORTED, "warm: in the foreground, "
+                        "and on no terminal");
   if (OPTION (opts, tty) && in < 0)
     return coffer_fail (call, COFFER_INVALID, "tty: no terminal is given");
   if (OPTION (opts, rows) > 4096 || OPTION (opts, columns) > 4096)
@@ -177,6 +178,7 @@ reference_exec_start (struct coffer_call *call, void *self,
     .flags = (OPTION (opts, tty) ? START_TTY : 0)
              | (OPTION (opts, background) ? START_BACKGROUND : 0),
   };
+  coffer_autostrings struct coffer_strings warm = {0};
   coffer_autoclose int folder = -1, block = -1;
   int fds[REQUEST_FDS_MAX];
   struct reply reply;
@@ -185,6 +187,11 @@ reference_exec_start (struct coffer_call *call, void *self,
 
   if (code != COFFER_OK)
     return code;
+  if (OPTION (opts, warm)) {
+    if (warm_command (self, opts->warm, "", &warm) < 0)
+      return coffer_fail (call, COFFER_NOT_FOUND, "no such handle");
+    argv = coffer_strings_view (&warm);
+  }
   folder = sandbox_open (self, sandbox);
   if (folder < 0)
     return fail_sandbox (call, errno);

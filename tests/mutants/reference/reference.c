@@ -64,6 +64,7 @@ reference_close (struct coffer_call *call, void *data,
   coffer_fd_close (&self->runtime);
   coffer_fd_close (&self->state);
   coffer_fd_close (&self->keeper);
+  warm_forget (self);
   free (self);
   return COFFER_OK;
 }
@@ -138,6 +139,7 @@ static const struct coffer_operations operations = {
   .exec_signal = reference_exec_signal,
   .exec_resize = reference_exec_resize,
   .exec_stdin_close = reference_exec_stdin_close,
+  .warm_open = reference_warm_open,
   .file_read = reference_file_read,
   .file_write = reference_file_write,
   .file_stat = reference_file_stat,

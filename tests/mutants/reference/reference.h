@@ -16,6 +16,8 @@ struct reference {
   int runtime;                  /* folder of the sandboxes */
   int state;                    /* of the snapshots; -1: not writable */
   int keeper;                   /* the helper's program, sealed */
+  struct reference_warm *warms; /* what stands ready */
+  unsigned n_warms;
 };
 
 /* A field of an options record, or 0 when its writer did not know it. */
@@ -60,6 +62,15 @@ int tree_copy (struct coffer_call *call, int from, int to, uint64_t *bytes);
 
 /* The tree of a snapshot, or -1 with errno. */
 int snapshot_open (const struct reference *self, const char *snapshot);
+
+/* ---- warm.c ---- */
+
+/* What is to run for a handle, with a line before its end; -1: there is no such
+ * handle. */
+struct coffer_strings;
+int warm_command (struct reference *self, const char *handle,
+                  const char *before, struct coffer_strings *argv);
+void warm_forget (struct reference *self);
 
 /* ---- the operations: sandbox.c, exec.c, files.c, watch.c, archive.c … ---- */
 

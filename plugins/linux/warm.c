@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Interpreters that stand ready, by their handles, and commands that are copies
+ * of them.
+ *
+ * The copies of one have the layout of its memory and its seed of hashes, and
+ * what one learns of these holds for the next: so an interpreter is replaced
+ * after so many copies or so long, by one that is begun a little before.  The
+ * handle stays, also when an interpreter has ended by itself. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "linux.h"
+
+#define NOTHING "no interpreter can be made ready here"
+#define PROGRAM_MAX (1u << 20)
+#define WARMS_MAX 16
+#define MODULES_MAX 64
+#define MODULE_NAME_MAX 128
+#define RUNS_MOST 1000
+#define RUNS_LATE 900
+#define AGE_MOST_NS INT64_C (600000000000)
+#define AGE_LATE_NS INT64_C (540000000000)
+
+/* ---- handles ------------------------------------------------------------ */
+
+static void
+warm_free (struct warm *warm)
+{
+  zygote_end (&warm->now);
+  zygote_end (&warm->coming);
+  coffer_fd_close (&warm->program_fd);
+  coffer_buffer_free (&warm->program);
+  coffer_strings_free (&warm->modules);
+  pthread_mutex_destroy (&warm->busy);
+  free (warm->profile);
+  free (warm);
+}
+
+void
+warm_fini (struct linux_provider *self)
+{
+  struct warm *warm;
+
+  while ((warm = self->warms) != NULL) {
+    self->warms = warm->next;
+    warm_free (warm);
+  }
+}
+
+int32_t
+warm_find (struct linux_provider *self, struct coffer_call *call,
+           const char *handle, struct warm **out)
+{
+  struct warm *warm;
+  char name[16];
+
+  if (zygote_python () == NULL)
+    return coffer_fail (call, COFFER_UNSUPPORTED, "warm: " NOTHING);
+  pthread_mutex_lock (&self->lock);
+  for (warm = self->warms; warm != NULL; warm = warm->next) {
+    snprintf (name, sizeof name, "w%u", warm->number);
+    if (strcmp (name, handle) == 0)
+      break;
+  }
+  pthread_mutex_unlock (&self->lock);
+  if (warm == NULL)
+    return fail_with (call, COFFER_NOT_FOUND,
+                      "warm: nothing stands ready by the name %.32s", handle);
+  *out = warm;
+  return COFFER_OK;
+}
+
+/* ---- what is asked for -------------------------------------------------- */
+
+static int
+name_fine (const char *name)
+{
+  size_t i;
+
+  for (i = 0; name[i] != '\0'; i++)
+    if (i == MODULE_NAME_MAX
+        || !((name[i] >= 'a' && name[i] <= 'z')
+             || (name[i] >= 'A' && name[i] <= 'Z') || name[i] == '_'
+             || (i > 0 && ((name[i] >= '0' && name[i] <= '9')
+                           || name[i] == '.'))))
+      return 0;
+  return i > 0;
+}
+
+/* A file in memory, or a stream, to its end. */
+static int32_t
+program_read (struct coffer_call *call, struct warm *warm, int fd)
+{
+  coffer_autoclose int memory = memfd_create ("warm", MFD_CLOEXEC);
+  char *bytes = NULL;
+  uint64_t copied = 0;
+  size_t size;
+
+  if (memory < 0 || (lseek (fd, 0, SEEK_SET) == -1 && errno != ESPIPE)
+      || coffer_copy (fd, memory, PROGRAM_MAX + 1, call->deadline_ns,
+                      call->cancel_fd, &copied) < 0)
+    return coffer_fail_errno (call, errno, "in");
+  if (copied == 0)
+    return coffer_fail (call, COFFER_INVALID, "in: it is empty");
+  if (copied > PROGRAM_MAX)
+    return fail_with (call, COFFER_LIMIT, "in: at most %u bytes",
+                      PROGRAM_MAX);
+  if (lseek (memory, 0, SEEK_SET) == -1
+      || coffer_read_whole (memory, PROGRAM_MAX, &bytes, &size) == -1)
+    return coffer_fail_errno (call, errno, "in");
+  coffer_buffer_add (&warm->program, bytes, size);
+  free (bytes);
+  warm->program_fd = coffer_memfd_sealed ("warm", warm->program.data, size);
+  if (warm->program_fd < 0 || warm->program.failed)
+    return coffer_fail_errno (call, ENOMEM, "warm");
+  return COFFER_OK;
+}
+
+static int32_t
+wanted_read (struct coffer_call *call, struct warm *warm, const char *profile,
+             int in, const struct coffer_warm_open_opts *opts)
+{
+  const char *const *modules = opts != NULL ? opts->modules : NULL;
+
+  if (in < 0)
+    return coffer_fail (call, COFFER_INVALID, "in: none is given");
+  for (; modules != NULL && *modules != NULL; modules++) {
+    if (!name_fine (*modules))
+      return coffer_fail (call, COFFER_INVALID,
+                          "modules: names of Python's modules");
+    coffer_strings_add (&warm->modules, *modules);
+  }
+  if (warm->modules.count > MODULES_MAX)
+    return fail_with (call, COFFER_LIMIT, "modules: at most %d", MODULES_MAX);
+  warm->profile = strdup (profile);
+  if (warm->profile == NULL || warm->modules.failed)
+    return coffer_fail_errno (call, ENOMEM, "warm");
+  return program_read (call, warm, in);
+}
+
+static int
+warm_same (const struct warm *a, const struct warm *b)
+{
+  size_t i;
+
+  if (strcmp (a->profile, b->profile) != 0
+      || a->program.size != b->program.size
+      || memcmp (a->program.data, b->program.data, a->program.size) != 0
+      || a->modules.count != b->modules.count)
+    return 0;
+  for (i = 0; i < a->modules.count; i++)
+    if (strcmp (a->modules.items[i], b->modules.items[i]) != 0)
+      return 0;
+  return 1;
+}
+
+/* The same again is the one that there is; NULL: there are too many. */
+static struct warm *
+warm_keep (struct linux_provider *self, struct warm *take_warm)
+{
+  struct warm **at, *found;
+  unsigned n = 0;
+
+  pthread_mutex_lock (&self->lock);
+  for (at = &self->warms; *at != NULL && !warm_same (*at, take_warm);
+       at = &(*at)->next)
+    n++;
+  found = *at;
+  if (found == NULL && n < WARMS_MAX) {
+    take_warm->number = n + 1;
+    *at = take_warm;
+    found = take_warm;
+  }
+  pthread_mutex_unlock (&self->lock);
+  if (found != take_warm)
+    warm_free (take_warm);
+  return found;
+}
+
+/* ---- their processes ---------------------------------------------------- */
+
+/* What is to replace it is begun before that is due, and awaited when it is.
+ * Its failure is no reason to go on with the old one for ever. */
+static int32_t
+warm_replace (struct linux_provider *self, struct coffer_call *call,
+              struct warm *warm)
+{
+  const int64_t age_ns = coffer_now_ns () - warm->now.born_ns;
+  const int due = warm->now.runs >= RUNS_MOST || age_ns >= AGE_MOST_NS;
+  int32_t code = COFFER_OK;
+
+  if (warm->now.runs < RUNS_LATE && age_ns < AGE_LATE_NS)
+    return COFFER_OK;
+  if (!zygote_lives (&warm->coming)) {
+    zygote_end (&warm->coming);
+    code = zygote_start (self, call, warm, &warm->coming);
+  }
+  if (code == COFFER_OK)
+    code = zygote_await (call, &warm->coming, due);
+  if (code != COFFER_OK || !warm->coming.ready)
+    return code;
+  zygote_end (&warm->now);
+  warm->now = warm->coming;
+  warm->coming = (struct zygote) ZYGOTE_NONE;
+  return COFFER_OK;
+}
+
+/* With `busy` held: one that serves. */
+static int32_t
+warm_ready (struct linux_provider *self, struct coffer_call *call,
+            struct warm *warm)
+{
+  int32_t code;
+
+  if (zygote_lives (&warm->now) && warm->now.ready)
+    return warm_replace (self, call, warm);
+  zygote_end (&warm->now);
+  code = zygote_start (self, call, warm, &warm->now);
+  if (code == COFFER_OK)
+    code = zygote_await (call, &warm->now, 1);
+  if (code != COFFER_OK)
+    zygote_end (&warm->now);
+  return code;
+}
+
+int32_t
+linux_warm_open (struct coffer_call *call, void *data, const char *profile,
+                 int32_t in, const struct coffer_warm_open_opts *opts)
+{
+  struct linux_provider *self = data;
+  struct coffer_exec_info info = { sizeof info };
+  struct warm *warm = calloc (1, sizeof *warm);
+  char name[16];
+  int32_t code;
+
+  if (warm == NULL)
+    return coffer_fail_errno (call, ENOMEM, "warm");
+  if (zygote_python () == NULL) {
+    free (warm);
+    return coffer_fail (call, COFFER_UNSUPPORTED, "warm: " NOTHING);
+  }
+  warm->program_fd = -1;
+  warm->now = warm->coming = (struct zygote) ZYGOTE_NONE;
+  pthread_mutex_init (&warm->busy, NULL);
+  code = wanted_read (call, warm, profile, in, opts);
+  if (code != COFFER_OK) {
+    warm_free (warm);
+    return code;
+  }
+  warm = warm_keep (self, warm);
+  if (warm == NULL)
+    return fail_with (call, COFFER_LIMIT, "warm: at most %d at once",
+                      WARMS_MAX);
+  pthread_mutex_lock (&warm->busy);
+  code = warm_ready (self, call, warm);
+  pthread_mutex_unlock (&warm->busy);
+  if (code != COFFER_OK)
+    return code;
+  snprintf (name, sizeof name, "w%u", warm->number);
+  info.exec = name;
+  info.state = "running";
+  return coffer_emit_exec_info (call, &info);
+}
+
+int32_t
+warm_call (struct linux_provider *self, struct coffer_call *call,
+           struct warm *warm, const struct sandbox *sb, int *gate)
+{
+  coffer_autoclose int theirs = -1;
+  int pair[2], r = 0;
+  int32_t code;
+
+  if (sb == NULL)
+    return coffer_fail (call, COFFER_CONFLICT,
+                        "warm: only into a sandbox that the same host process "
+                        "has made");
+  if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == -1)
+    return coffer_fail_errno (call, errno, "socketpair");
+  *gate = pair[0];
+  theirs = pair[1];
+  pthread_mutex_lock (&warm->busy);
+  code = warm_ready (self, call, warm);
+  if (code == COFFER_OK) {
+    r = zygote_fork (call, &warm->now, sb->pidfd, theirs);
+    /* It has ended just now. */
+    if (r == -1 && (errno == EPIPE || errno == ECONNRESET)) {
+      zygote_end (&warm->now);
+      code = warm_ready (self, call, warm);
+      if (code == COFFER_OK)
+        r = zygote_fork (call, &warm->now, sb->pidfd, theirs);
+    }
+  }
+  pthread_mutex_unlock (&warm->busy);
+  if (code == COFFER_OK && r == -1)
+    return coffer_fail_errno (call, errno, "warm: asking for a copy");
+  return code;
+}
