@@ -86,6 +86,8 @@ begin (struct waited *waited, struct error **err)
                           &waited->begun, err);
   for (i = 0; i < 3; i++)
     coffer_fd_close (&waited->theirs[i]);
+  if (r == 0)
+    capture->provider = provider_id (waited->begun.provider);
   return r;
 }
 

@@ -15,6 +15,7 @@ struct exec_capture {
   size_t input_size;
   struct capture out, err;      /* with capture_fini by the caller */
   struct exec_result result;    /* with exec_result_fini */
+  const char *provider;         /* whose it was, once it was started */
 };
 
 /* cancel_fd readable: the command is ended, E_EXEC_CANCELLED. */

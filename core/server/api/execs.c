@@ -7,11 +7,14 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <coffer/fd.h>
+
 #include "base/text.h"
 #include "sandbox/exec-capture.h"
 #include "sandbox/execs.h"
 #include "server/api/fields.h"
 #include "server/api/own.h"
+#include "server/observe.h"
 #include "server/surfaces.h"
 
 /* ---- the body of one ------------------------------------------------------ */
@@ -143,6 +146,24 @@ waited_json (const char *id, struct exec_capture *capture)
                     "stderr", err);
 }
 
+static void
+run_seen (const struct request *request, const char *id, const char *exec,
+          const char *provider, int64_t began_ns, const char *verdict)
+{
+  observe_run (request, &(struct observe_run){ .kind = OBSERVE_EXEC,
+                                               .provider = provider,
+                                               .sandbox = id, .exec = exec,
+                                               .verdict = verdict,
+                                               .began_ns = began_ns });
+}
+
+static const char *
+verdict_of (const struct exec_result *result)
+{
+  return result->timed_out ? "timed_out"
+         : exec_exit_status (result) == 0 ? "ok" : "failed";
+}
+
 static int
 run_waited (struct request *request, const char *id,
             const struct exec_body *body, struct error **err)
@@ -150,9 +171,13 @@ run_waited (struct request *request, const char *id,
   struct exec_capture capture = { .request = &body->request,
                                   .input = body->input,
                                   .input_size = body->input_size };
+  int64_t began = coffer_now_ns ();
   int r = sandbox_exec_capture (request->server->host, id, &capture,
                                 request->cancel_fd, err);
 
+  run_seen (request, id, capture.result.exec, capture.provider, began,
+            r < 0 ? observe_verdict (err ? *err : NULL)
+                  : verdict_of (&capture.result));
   if (r == 0)
     r = reply_json (request, 200, waited_json (id, &capture), err);
   exec_result_fini (&capture.result);
@@ -171,10 +196,16 @@ run_background (struct request *request, const char *id,
     .input_size = body->input_size
   };
   auto_free char *place = NULL;
+  int64_t began = coffer_now_ns ();
   json_t *info = NULL;
+  int r = execs_begin (request->server->execs, id, &spec, request->cancel_fd,
+                       &info, err);
 
-  if (execs_begin (request->server->execs, id, &spec, request->cancel_fd,
-                   &info, err) < 0)
+  run_seen (request, id,
+            json_string_value (json_object_get (info, "exec")),
+            json_string_value (json_object_get (info, "provider")), began,
+            r < 0 ? observe_verdict (err ? *err : NULL) : "started");
+  if (r < 0)
     return -1;
   place = text_printf ("/api/v1/sandboxes/%s/execs/%s", id,
                        json_string_value (json_object_get (info, "exec")));

@@ -6,11 +6,14 @@
 
 #include <string.h>
 
+#include <coffer/fd.h>
+
 #include "base/text.h"
 #include "sandbox/execs.h"
 #include "server/api/own.h"
 #include "server/api/spec.h"
 #include "server/api/idempotency.h"
+#include "server/observe.h"
 #include "server/surfaces.h"
 
 #define LIST_LIMIT 100
@@ -67,11 +70,31 @@ created_before (struct request *request, const char *id, struct error **err)
 }
 
 static int
+make (struct request *request, const struct sandbox_request *spec,
+      struct sandbox_record **record, json_t **applied, struct error **err)
+{
+  struct provider_call call = request_call (request);
+  struct observe_run run = { .kind = OBSERVE_CREATE,
+                             .provider = spec->provider,
+                             .profile = spec->profile,
+                             .began_ns = coffer_now_ns () };
+  int r = sandbox_create (request->server->host, spec, &call, record, applied,
+                          err);
+
+  if (r == 0) {
+    run.provider = (*record)->provider;
+    run.sandbox = (*record)->id;
+  }
+  run.verdict = r == 0 ? "ok" : observe_verdict (err ? *err : NULL);
+  observe_run (request, &run);
+  return r;
+}
+
+static int
 create (struct request *request, struct error **err)
 {
   auto_api_spec struct api_spec spec = { 0 };
   auto_sandbox_record struct sandbox_record *record = NULL;
-  struct provider_call call = request_call (request);
   struct host *host = request->server->host;
   json_t *applied = NULL;
   int again = 0, gone;
@@ -81,7 +104,7 @@ create (struct request *request, struct error **err)
     return -1;
   if (again)
     return created_before (request, spec.request.id, err);
-  if (sandbox_create (host, &spec.request, &call, &record, &applied, err) < 0)
+  if (make (request, &spec.request, &record, &applied, err) < 0)
     return -1;
   if (created_reply (request, record->id, created_json (record, applied), err)
       == 0)
