@@ -18,6 +18,11 @@
 #include "sandbox/exec-log-private.h"
 
 #define META_MAX (1 << 20)
+/* Of each sandbox; older ones go, looked for once in a while. */
+#define LOGS_KEPT 1024
+#define TRIM_EVERY 64
+/* Each has a little beyond the cap of all, for its end. */
+#define LOGS_SPARE (UINT64_C (16) << 20)
 
 static const char *const file_names[] = { "stdout", "stderr", "events",
                                           "meta.json" };
@@ -85,6 +90,41 @@ names_each (int dir, int (*visit) (void *data, int dir, const char *name),
       r = visit (data, dir, entry->d_name);
   closedir (stream);
   return r;
+}
+
+static int
+list_one (void *data, int dir, const char *name)
+{
+  struct coffer_strings *names = data;
+
+  (void) dir;
+  if (exec_id_valid (name))
+    coffer_strings_add (names, name);
+  return names->failed ? -1 : 0;
+}
+
+/* e2 before e10: a shorter name before a longer one. */
+static int
+name_order (const void *a, const void *b)
+{
+  const char *x = *(const char *const *) a, *y = *(const char *const *) b;
+  size_t m = strlen (x), n = strlen (y);
+
+  return m != n ? (m < n ? -1 : 1) : strcmp (x, y);
+}
+
+static int
+size_one (void *data, int dir, const char *name)
+{
+  coffer_autoclose int folder = folder_open (dir, name);
+  uint64_t *bytes = data;
+  struct stat st;
+  size_t i;
+
+  for (i = 0; folder >= 0 && i < N_FILES; i++)
+    if (fstatat (folder, file_names[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
+      *bytes += (uint64_t) st.st_size;
+  return 0;
 }
 
 /* ---- one log -------------------------------------------------------------- */
@@ -199,9 +239,9 @@ files_remove (int dir, const char *name)
   unlinkat (dir, name, AT_REMOVEDIR);
 }
 
-int
-exec_log_new (struct exec_logs *logs, const char *sandbox, const char *exec,
-              json_t *take_meta, struct exec_log **out, struct error **err)
+static int
+log_make (struct exec_logs *logs, const char *sandbox, const char *exec,
+          json_t *take_meta, struct exec_log **out, struct error **err)
 {
   coffer_autoclose int root = root_open (logs, err), dir = -1, folder = -1;
   auto_exec_log struct exec_log *log = NULL;
@@ -399,28 +439,61 @@ exec_log_data_fd (const struct exec_log *log, int stream)
   return log->data[stream];
 }
 
+/* ---- those that are too many ----------------------------------------------- */
+
+static void
+trim_one (struct exec_logs *logs, int dir, const char *sandbox,
+          const char *exec)
+{
+  auto_exec_log struct exec_log *log = NULL;
+  uint64_t bytes = 0;
+
+  if (exec_log_find (logs, sandbox, exec, &log, NULL) < 0
+      || !exec_log_over (log))
+    return;
+  pthread_mutex_lock (&logs->lock);
+  exec_log_cut (log);
+  pthread_mutex_unlock (&logs->lock);
+  size_one (&bytes, dir, exec);
+  files_remove (dir, exec);
+  atomic_fetch_sub (&logs->used, bytes);
+}
+
+/* The oldest of a sandbox that have ended. */
+static void
+logs_trim (struct exec_logs *logs, int dir, const char *sandbox)
+{
+  coffer_autostrings struct coffer_strings names = { 0 };
+  size_t i;
+
+  if (names_each (dir, list_one, &names) < 0 || names.count <= LOGS_KEPT)
+    return;
+  qsort (names.items, names.count, sizeof *names.items, name_order);
+  for (i = 0; i < names.count - LOGS_KEPT; i++)
+    trim_one (logs, dir, sandbox, names.items[i]);
+}
+
+int
+exec_log_new (struct exec_logs *logs, const char *sandbox, const char *exec,
+              json_t *take_meta, struct exec_log **out, struct error **err)
+{
+  auto_json json_t *meta = take_meta;
+  coffer_autoclose int dir = -1;
+
+  if (atomic_fetch_add (&logs->made, 1) % TRIM_EVERY == 0
+      && (dir = sandbox_folder (logs, sandbox)) >= 0)
+    logs_trim (logs, dir, sandbox);
+  if (atomic_load (&logs->used) >= logs->cap_all + LOGS_SPARE) {
+    error_set (err, E_LIMIT, 0, "what commands have written takes all the room"
+               " there is for it");
+    error_hint (err, "end sandboxes that are not needed, whose logs go with "
+                "them, or raise serve.limits.exec_logs");
+    return -1;
+  }
+  return log_make (logs, sandbox, exec, steal (meta), out, err);
+}
+
 /* ---- all of them ---------------------------------------------------------- */
-
-static int
-list_one (void *data, int dir, const char *name)
-{
-  struct coffer_strings *names = data;
-
-  (void) dir;
-  if (exec_id_valid (name))
-    coffer_strings_add (names, name);
-  return names->failed ? -1 : 0;
-}
-
-/* e2 before e10: a shorter name before a longer one. */
-static int
-name_order (const void *a, const void *b)
-{
-  const char *x = *(const char *const *) a, *y = *(const char *const *) b;
-  size_t m = strlen (x), n = strlen (y);
-
-  return m != n ? (m < n ? -1 : 1) : strcmp (x, y);
-}
 
 int
 exec_logs_list (struct exec_logs *logs, const char *sandbox, json_t **out,
@@ -447,20 +520,6 @@ exec_logs_list (struct exec_logs *logs, const char *sandbox, json_t **out,
     return error_set (err, E_NO_MEMORY, 0, "the list of commands");
   }
   *out = list;
-  return 0;
-}
-
-static int
-size_one (void *data, int dir, const char *name)
-{
-  coffer_autoclose int folder = folder_open (dir, name);
-  uint64_t *bytes = data;
-  struct stat st;
-  size_t i;
-
-  for (i = 0; folder >= 0 && i < N_FILES; i++)
-    if (fstatat (folder, file_names[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
-      *bytes += (uint64_t) st.st_size;
   return 0;
 }
 

@@ -52,6 +52,7 @@ struct exec_logs {
   const struct place *place;
   uint64_t cap, cap_all;        /* bytes of one log, and of all */
   atomic_uint_fast64_t used;    /* of all */
+  atomic_uint made;
   pthread_mutex_t lock;
   struct exec_log *open;        /* lock */
 };
@@ -87,7 +88,8 @@ void exec_logs_close (struct exec_logs *logs);
 DEFINE_CLEANUP (struct exec_logs *, exec_logs_close, auto_exec_logs)
 #define auto_exec_logs CLEANUP (auto_exec_logs)
 
-/* A new one.  meta: an object, to which the end is added later. */
+/* A new one.  meta: an object, to which the end is added later.  E_LIMIT when
+ * even that would be too much. */
 int exec_log_new (struct exec_logs *logs, const char *sandbox,
                   const char *exec, json_t *take_meta, struct exec_log **out,
                   struct error **err);

@@ -25,7 +25,7 @@
 #define THROUGH_MAX_MS 1000
 /* A provider that cannot be asked now. */
 #define FAILED_MS 1000
-#define SWEEP_MS 30000
+#define SWEEP_MS 60000
 
 /* ---- what a provider says ------------------------------------------------- */
 

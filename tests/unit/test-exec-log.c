@@ -436,6 +436,38 @@ test_small_writes_stay_below_the_cap (void **state)
   close (ends[1]);
 }
 
+/* Logs that say nothing take room as well. */
+static void
+test_there_is_an_end_to_how_many_there_are (void **state)
+{
+  struct fixture *f = *state;
+  auto_exec_log struct exec_log *first = log_new (f, "e1");
+  auto_json json_t *list = NULL;
+  struct exec_log *log = NULL;
+  struct error *error = NULL;
+  char name[16];
+  int i;
+
+  for (i = 2; i <= 1300; i++) {
+    snprintf (name, sizeof name, "e%d", i);
+    log = log_new (f, name);
+    exec_log_end (log, json_object ());
+    exec_log_unref (log);
+  }
+  assert_int_equal (exec_logs_list (f->logs, f->sandbox, &list, NULL), 0);
+  assert_true (json_array_size (list) <= 1024 + 64);
+  assert_string_equal (json_string_value (json_object_get (
+                         json_array_get (list, 0), "exec")), "e1");
+  assert_int_equal (exec_log_find (f->logs, f->sandbox, "e1300", &log, NULL),
+                    0);
+  exec_log_unref (log);
+  atomic_fetch_add (&f->logs->used, UINT64_C (1) << 40);
+  assert_true (exec_log_new (f->logs, f->sandbox, "e2000", json_object (),
+                             &log, &error) < 0);
+  assert_int_equal (error->number, E_LIMIT);
+  error_free (error);
+}
+
 /* ---- all of them ---------------------------------------------------------- */
 
 static void
@@ -532,6 +564,7 @@ main (void)
     TEST (beyond_its_cap_bytes_are_counted_and_said),
     TEST (all_together_have_a_cap),
     TEST (small_writes_stay_below_the_cap),
+    TEST (there_is_an_end_to_how_many_there_are),
     TEST (a_list_has_each_by_number),
     TEST (a_name_that_is_no_files_is_refused),
     TEST (what_is_gone_is_swept_and_who_reads_sees_its_end),
