@@ -137,7 +137,7 @@ hint_place (const struct cli *cli, struct copy *copy, const char *path,
     error_hint (err, "-p makes the folders above it");
   else if (((*err)->number == E_FILE_DENIED || (*err)->number == E_FILE_KIND)
            && name
-           && sandbox_ls (copy->host, cli->args[0], path, 1, &copy->call,
+           && sandbox_ls (copy->host, cli->args[0], path, 1, 0, &copy->call,
                           &list, &ignored) == 0)
     error_hint (err, "if %s is a folder inside, write %s%s%s", path, path,
                 slash, name);
@@ -348,7 +348,7 @@ ls_run (struct cli *cli, struct error **err)
       || copy_begin (cli, &copy, "listing", err) < 0
       || sandbox_ls (copy.host, cli->args[0],
                      cli->n_args > 1 ? cli->args[1] : ".", (uint32_t) depth,
-                     &copy.call, &list, err) < 0)
+                     0, &copy.call, &list, err) < 0)
     return -1;
   output_progress_end (&copy.progress);
   list = sort_by_path (steal (list));

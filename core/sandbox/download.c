@@ -224,23 +224,37 @@ sandbox_download (struct host *host, const char *id, const char *path,
 
 /* ---- looking ------------------------------------------------------------- */
 
+struct listing {
+  json_t *entries;
+  size_t most;                  /* 0: any number */
+  int too_many;
+};
+
 static int
 sink_entry (void *data, const struct contract_record *type, void *record)
 {
+  struct listing *listing = data;
+
   if (type->id != COFFER_REC_file_stat)
     return 0;
-  return json_array_append_new (data, stat_to_json (record));
+  listing->too_many = listing->most
+                      && json_array_size (listing->entries) >= listing->most;
+  return listing->too_many
+           ? -1 : json_array_append_new (listing->entries,
+                                         stat_to_json (record));
 }
 
 int
 sandbox_ls (struct host *host, const char *id, const char *path,
-            uint32_t depth, const struct provider_call *call, json_t **out,
-            struct error **err)
+            uint32_t depth, size_t most, const struct provider_call *call,
+            json_t **out, struct error **err)
 {
   auto_sandbox_record struct sandbox_record *record = NULL;
   auto_json json_t *entries = json_array ();
+  struct listing listing = { .entries = entries, .most = most };
   struct coffer_file_list_opts opts = { .size = sizeof opts, .depth = depth };
   struct provider_call inner = { .cancel_fd = -1 };
+  auto_error struct error *error = NULL;
   struct provider *provider;
   size_t size = path ? strlen (path) : 0;
 
@@ -251,12 +265,14 @@ sandbox_ls (struct host *host, const char *id, const char *path,
     return -1;
   if (call)
     inner = *call;
-  inner.sink.record = sink_entry;
-  inner.sink.data = entries;
-  inner.sink.progress = NULL;
-  if (INVOKE (provider, &inner, err, file_list, .sandbox = id, .path = path,
-              .opts = &opts) < 0)
-    return -1;
+  inner.sink = (struct provider_sink){ .record = sink_entry,
+                                       .data = &listing };
+  if (INVOKE (provider, &inner, &error, file_list, .sandbox = id,
+              .path = path, .opts = &opts) < 0)
+    return listing.too_many
+             ? error_set (err, E_LIMIT, 0, "%s has more than %zu entries",
+                          path, most)
+             : error_move (err, steal (error));
   *out = json_incref (entries);
   return 0;
 }

@@ -59,6 +59,7 @@ connection_close (struct connection *connection)
   coffer_fd_close (&connection->there);
 }
 
+/* Takes the descriptors on success. */
 static int
 connection_open (struct connection *connection, int take_in, int take_out,
                  int take_there, struct error **err)
@@ -75,7 +76,8 @@ connection_open (struct connection *connection, int take_in, int take_out,
   if (connection->out.buffer && connection->back.buffer
       && fcntl (take_there, F_SETFL, O_NONBLOCK) == 0)
     return 0;
-  connection_close (connection);
+  free (connection->out.buffer);
+  free (connection->back.buffer);
   return error_set (err, E_NO_MEMORY, 0, "a connection");
 }
 
@@ -144,20 +146,19 @@ forward_add (struct forwarding *f, int take_in, int take_out,
 {
   struct provider_call call = call_in (DIAL_MS, f->asked->cancel_fd);
   struct error *error = NULL;
-  int there = -1, r;
+  int there = -1;
 
-  r = sandbox_dial (f->host, f->asked->sandbox, f->asked->port, &call, &there,
-                    &error);
-  if (r == 0 && connection_open (&f->connections[f->count], take_in, take_out,
-                                 there, &error) == 0) {
+  if (sandbox_dial (f->host, f->asked->sandbox, f->asked->port, &call, &there,
+                    &error) == 0
+      && connection_open (&f->connections[f->count], take_in, take_out, there,
+                          &error) == 0) {
     f->count++;
     return 0;
   }
-  if (r < 0) {
-    if (take_out != take_in)
-      close (take_out);
-    close (take_in);
-  }
+  coffer_fd_close (&there);
+  if (take_out != take_in)
+    close (take_out);
+  close (take_in);
   if (f->asked->listener < 0 || is_gone (error))
     return error_move (err, error);
   if (f->asked->failed)
@@ -256,5 +257,61 @@ sandbox_forward (struct host *host, const struct port_forward *asked,
   for (i = 0; i < f->count; i++)
     connection_close (&f->connections[i]);
   free (f);
+  return r;
+}
+
+/* ---- two that are there -------------------------------------------------- */
+
+static int
+join_open (const struct port_join *join, struct connection *connection,
+           struct error **err)
+{
+  if (join->from_here_size > BUFFER || join->from_there_size > BUFFER)
+    return error_set (err, E_INTERNAL, 0, "a connection begins with too much");
+  if (connection_open (connection, join->here, join->here, join->there, err)
+        < 0)
+    return -1;
+  if (join->from_here_size)
+    memcpy (connection->out.buffer, join->from_here, join->from_here_size);
+  if (join->from_there_size)
+    memcpy (connection->back.buffer, join->from_there, join->from_there_size);
+  connection->out.size = join->from_here_size;
+  connection->back.size = join->from_there_size;
+  return 0;
+}
+
+static int
+join_run (const struct port_join *join, struct connection *connection,
+          struct error **err)
+{
+  struct pollfd polls[3];
+  int n, half;
+
+  for (;;) {
+    half = connection->out.ended || connection->back.ended;
+    way_poll (&connection->out, &polls[0]);
+    way_poll (&connection->back, &polls[1]);
+    polls[2] = (struct pollfd){ .fd = join->cancel_fd, .events = POLLIN };
+    n = poll (polls, 3, half ? join->half_ms : join->idle_ms);
+    if (n < 0 && errno != EINTR)
+      return error_set (err, E_IO, errno, "poll");
+    if (n == 0 || (n > 0 && (polls[2].revents
+                             || connection_step (connection, polls))))
+      return 0;
+  }
+}
+
+int
+sandbox_join (const struct port_join *join, struct error **err)
+{
+  struct connection connection;
+  int r;
+
+  signals_no_sigpipe ();
+  if (join_open (join, &connection, err) < 0)
+    return -1;
+  r = join_run (join, &connection, err);
+  free (connection.out.buffer);
+  free (connection.back.buffer);
   return r;
 }

@@ -15,9 +15,11 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/exec-log.c %D%/exec-log-files.c %D%/exec-log-read.c \
   %D%/exec-log.h %D%/exec-log-private.h \
   %D%/download.c \
+  %D%/files.c \
   %D%/forward.c \
   %D%/host.c %D%/host.h \
   %D%/ids.c \
+  %D%/import.c \
   %D%/info.c %D%/info.h \
   %D%/lifecycle.c \
   %D%/metrics.c \
@@ -33,6 +35,7 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/runs.c %D%/runs.h \
   %D%/signals.c %D%/signals.h \
   %D%/sqlite.c %D%/sqlite.h \
+  %D%/stream.c \
   %D%/sweep.c \
   %D%/template.c %D%/users.c %D%/template.h \
   %D%/terminal.c %D%/terminal.h \

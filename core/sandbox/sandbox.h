@@ -109,6 +109,9 @@ DEFINE_CLEANUP (struct host *, host_close, auto_host)
 /* The provider's registry entry and its opened instance (opened once). */
 int host_provider (struct host *host, const char *id, struct provider **out,
                    struct error **err);
+/* What the operator changes counts for a host that lasts, too: it looks once a
+ * second, and at once after this. */
+void host_look_again (struct host *host);
 /* Finds what earlier processes left: rows of dead owners and creations that
  * never finished.  Cheap when there is nothing.  sandbox_list begins with it
  * and host_close ends with it, so that each command clears up what the one
@@ -304,12 +307,41 @@ struct port_forward {
 int sandbox_forward (struct host *host, const struct port_forward *forward,
                      struct error **err);
 
+/* Two connections that are one: what each sends goes to the other, the end of
+ * what it sends too. */
+struct port_join {
+  int here, there;              /* sockets; the caller's to close */
+  /* What was read of each already, and goes first. */
+  const char *from_here, *from_there;
+  size_t from_here_size, from_there_size;       /* 64 KiB at most */
+  int cancel_fd;                /* readable: over, which is success */
+  int idle_ms;                  /* over when nothing moves for so long */
+  int half_ms;                  /* the same once one side sends no more */
+};
+int sandbox_join (const struct port_join *join, struct error **err);
+
 /* ---- files -------------------------------------------------------------- */
 
 /* Copies a local descriptor into the sandbox or back.  Both sides are
  * compared before success, the sandbox's by reading it back through the
  * provider: with the local file, or by length and SHA-256.  E_FILE_MISMATCH,
  * and what was written is removed. */
+struct upload {
+  int local;                    /* read from its place to its end */
+  const char *path;
+  uint32_t mode;                /* 0: that of the file there, else 0644 */
+  int parents, exclusive;       /* exclusive: E_FILE_EXISTS */
+  /* Lower-case hex of what shall have come, else E_BODY; NULL: anything. */
+  const char *sha256;
+  /* Asked at the end of `local`: was that all of it?  E_BODY; NULL: it was. */
+  int (*whole) (void *data);
+  void *data;
+};
+int sandbox_upload_as (struct host *host, const char *id,
+                       const struct upload *upload,
+                       const struct provider_call *call, json_t **out,
+                       struct error **err);
+/* The same with nothing but what every upload has. */
 int sandbox_upload (struct host *host, const char *id, int local,
                     const char *path, uint32_t mode, int parents,
                     const struct provider_call *call, json_t **out,
@@ -317,8 +349,61 @@ int sandbox_upload (struct host *host, const char *id, int local,
 int sandbox_download (struct host *host, const char *id, const char *path,
                       int local, const struct provider_call *call,
                       json_t **out, struct error **err);
+/* most: E_LIMIT where there are more entries; 0: as many as there are. */
 int sandbox_ls (struct host *host, const char *id, const char *path,
-                uint32_t depth, const struct provider_call *call,
+                uint32_t depth, size_t most, const struct provider_call *call,
                 json_t **out, struct error **err);
+/* {"path", "kind", "size_bytes", "mode", "modified_ns", "target"}; links are
+ * not followed. */
+int sandbox_stat (struct host *host, const char *id, const char *path,
+                  const struct provider_call *call, json_t **out,
+                  struct error **err);
+int sandbox_mkdir (struct host *host, const char *id, const char *path,
+                   int parents, const struct provider_call *call,
+                   struct error **err);
+int sandbox_rename (struct host *host, const char *id, const char *from,
+                    const char *to, const struct provider_call *call,
+                    struct error **err);
+int sandbox_remove (struct host *host, const char *id, const char *path,
+                    int recursive, const struct provider_call *call,
+                    struct error **err);
+/* Unpacks the tar that comes from `local` into a folder, all of it or nothing.
+ * whole: as for an upload. */
+int sandbox_import (struct host *host, const char *id, const char *path,
+                    int local, int (*whole) (void *data), void *data,
+                    const struct provider_call *call, struct error **err);
+
+/* ---- what is given on while it comes ------------------------------------ */
+
+/* Bytes that a provider writes, read piece by piece.  The end of the call's
+ * life, its cancel_fd and its deadline end it. */
+struct sandbox_stream;
+/* From `offset` on, at most `length` bytes; 0: to the end. */
+int sandbox_read (struct host *host, const char *id, const char *path,
+                  uint64_t offset, uint64_t length,
+                  const struct provider_call *call,
+                  struct sandbox_stream **out, struct error **err);
+/* A folder as tar. */
+int sandbox_export (struct host *host, const char *id, const char *path,
+                    const struct provider_call *call,
+                    struct sandbox_stream **out, struct error **err);
+/* sandbox_ls, a line of JSON for each entry. */
+int sandbox_list_lines (struct host *host, const char *id, const char *path,
+                        uint32_t depth, const struct provider_call *call,
+                        struct sandbox_stream **out, struct error **err);
+/* {"path", "kind"} a line for each change below a folder, until cancelled. */
+int sandbox_watch (struct host *host, const char *id, const char *path,
+                   const struct provider_call *call,
+                   struct sandbox_stream **out, struct error **err);
+/* Waits.  1: something is there to be read; 0: the call went well, and there
+ * is nothing more; -1: it failed. */
+int sandbox_stream_ready (struct sandbox_stream *stream, struct error **err);
+/* At least one byte, or as sandbox_stream_ready.  *n: how many, on 1. */
+int sandbox_stream_take (struct sandbox_stream *stream, char *out, size_t max,
+                         size_t *n, struct error **err);
+void sandbox_stream_free (struct sandbox_stream *stream);
+DEFINE_CLEANUP (struct sandbox_stream *, sandbox_stream_free,
+                auto_sandbox_stream)
+#define auto_sandbox_stream CLEANUP (auto_sandbox_stream)
 
 #endif /* SANDBOX_SANDBOX_H */

@@ -159,6 +159,60 @@ transfer_wait (const struct transfer *transfer, int fd, short events,
   return fds[0].revents != 0;
 }
 
+/* All of the chunk into the pipe.  0 also when the provider has returned: its
+ * own error says why. */
+static int
+feed (const struct transfer *transfer, const char *bytes, size_t size,
+      int *ended, struct error **err)
+{
+  ssize_t n;
+  int ready;
+
+  while (size > 0) {
+    ready = transfer_wait (transfer, transfer->pipe, POLLOUT, err);
+    if (ready < 0)
+      return -1;
+    n = ready ? write (transfer->pipe, bytes, size) : -1;
+    if (!ready || (n < 0 && errno == EPIPE)) {
+      *ended = 1;
+      return 0;
+    }
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+      continue;
+    if (n < 0)
+      return error_set (err, E_IO, errno, "a pipe");
+    bytes += n;
+    size -= (size_t) n;
+  }
+  return 0;
+}
+
+int
+transfer_feed (struct transfer *transfer, int local, struct tally *tally,
+               struct error **err)
+{
+  int ended = 0, ready;
+  ssize_t n;
+
+  while (!ended) {
+    ready = transfer_wait (transfer, local, POLLIN, err);
+    if (ready <= 0)
+      return ready;
+    n = read (local, transfer->buffer, TRANSFER_CHUNK);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+      continue;
+    if (n < 0)
+      return error_set (err, E_IO, errno, "read what is sent");
+    if (n == 0)
+      return 1;
+    tally_add (tally, transfer->buffer, (size_t) n);
+    if (feed (transfer, transfer->buffer, (size_t) n, &ended, err) < 0)
+      return -1;
+    transfer_progress (transfer, tally->size);
+  }
+  return 0;
+}
+
 /* Reads our end until the call has returned and the pipe is empty: whatever
  * the provider wrote is in it by then. */
 static int
@@ -315,16 +369,14 @@ path_climbs (const char *path)
   return 0;
 }
 
-static int
-check_path (const char *path, struct error **err)
+int
+files_check_path (const char *path, struct error **err)
 {
   size_t size = path ? strlen (path) : 0;
 
   if (size == 0 || size > 4095)
     return error_set (err, E_INVALID, 0,
                       "a path in a sandbox has 1 to 4095 bytes");
-  if (path[size - 1] == '/')
-    return error_set (err, E_FILE_KIND, 0, "%s names a folder", path);
   if (path_climbs (path))
     return error_set (err, E_FILE_DENIED, 0, "%s: no path leads upwards",
                       path);
@@ -336,8 +388,11 @@ files_reach (struct host *host, const char *id, const char *path,
              struct sandbox_record **record, struct provider **provider,
              struct error **err)
 {
-  if (check_path (path, err) < 0
-      || host_reach (host, id, record, provider, err) < 0)
+  if (files_check_path (path, err) < 0)
+    return -1;
+  if (path[strlen (path) - 1] == '/')
+    return error_set (err, E_FILE_KIND, 0, "%s names a folder", path);
+  if (host_reach (host, id, record, provider, err) < 0)
     return -1;
   if (claim_require (*provider, "files", err) < 0)
     return -1;

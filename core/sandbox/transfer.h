@@ -63,6 +63,11 @@ int transfer_wait (const struct transfer *transfer, int fd, short events,
 void transfer_progress (const struct transfer *transfer, uint64_t done);
 int transfer_cancel_fd (const struct transfer *transfer);
 
+/* What `local` has into our end of the pipe.  1: all of it; 0: the provider has
+ * returned before that, and its own error says why. */
+int transfer_feed (struct transfer *transfer, int local, struct tally *tally,
+                   struct error **err);
+
 /* The whole file once through the provider, each piece to `take`. */
 typedef int take_bytes (void *data, const char *bytes, size_t size,
                         struct error **err);
@@ -84,7 +89,10 @@ int transfer_mismatch (const char *path, const struct tally *ours,
 /* {"path","size_bytes","sha256"} */
 json_t *transfer_report (const char *path, const struct tally *tally);
 
-/* The sandbox's provider, which must claim files; the path is checked. */
+/* 1 to 4095 bytes, and none of it leads upwards. */
+int files_check_path (const char *path, struct error **err);
+/* The sandbox's provider, which must claim files; the path is checked, and is
+ * not that of a folder. */
 int files_reach (struct host *host, const char *id, const char *path,
                  struct sandbox_record **record, struct provider **provider,
                  struct error **err);

@@ -5,84 +5,50 @@
 
 #include "config.h"
 
-#include <poll.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <coffer/fd.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "sandbox/transfer.h"
 
 #define CLEANUP_MS 10000
 
-/* All of the chunk into the pipe.  0 also when the provider has returned: its
- * own error says why. */
+/* Whether what came is all, and what its sender says that it is. */
 static int
-feed (const struct transfer *transfer, const char *bytes, size_t size,
-      int *ended, struct error **err)
+check_sent (const struct upload *upload, struct tally *tally,
+            struct error **err)
 {
-  ssize_t n;
-  int ready;
-
-  while (size > 0) {
-    ready = transfer_wait (transfer, transfer->pipe, POLLOUT, err);
-    if (ready < 0)
-      return -1;
-    n = ready ? write (transfer->pipe, bytes, size) : -1;
-    if (!ready || (n < 0 && errno == EPIPE)) {
-      *ended = 1;
-      return 0;
-    }
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-      continue;
-    if (n < 0)
-      return error_set (err, E_IO, errno, "a pipe");
-    bytes += n;
-    size -= (size_t) n;
-  }
+  if (upload->whole && !upload->whole (upload->data))
+    return error_set (err, E_BODY, 0, "%s: it ended before it was whole",
+                      upload->path);
+  tally_end (tally);
+  if (upload->sha256 && strcmp (upload->sha256, tally->sha256) != 0)
+    return error_set (err, E_BODY, 0, "%s: %llu bytes came, and their sha256 "
+                      "is %.16s…, not %.16s…", upload->path,
+                      (unsigned long long) tally->size, tally->sha256,
+                      upload->sha256);
   return 0;
 }
 
 static int
-feed_all (struct transfer *transfer, int local, struct tally *tally,
-          struct error **err)
-{
-  int ended = 0, ready;
-  ssize_t n;
-
-  while (!ended) {
-    ready = transfer_wait (transfer, local, POLLIN, err);
-    if (ready <= 0)
-      return ready;
-    n = read (local, transfer->buffer, TRANSFER_CHUNK);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN))
-      continue;
-    if (n < 0)
-      return error_set (err, E_IO, errno, "read what is uploaded");
-    if (n == 0)
-      return 0;
-    tally_add (tally, transfer->buffer, (size_t) n);
-    if (feed (transfer, transfer->buffer, (size_t) n, &ended, err) < 0)
-      return -1;
-    transfer_progress (transfer, tally->size);
-  }
-  return 0;
-}
-
-static int
-write_in (struct transfer *transfer, int local, uint32_t mode, int parents,
+write_in (struct transfer *transfer, const struct upload *upload,
           struct tally *tally, struct error **err)
 {
   struct coffer_file_write_opts opts = {
-    .size = sizeof opts, .mode = mode, .parents = parents != 0, .exclusive = 1
+    .size = sizeof opts, .mode = upload->mode,
+    .parents = upload->parents != 0, .exclusive = 1
   };
   struct contract_args_file_write args = {
     .sandbox = transfer->sandbox, .path = transfer->path, .opts = &opts
   };
   coffer_autoclose int theirs = -1;
+  int fed;
 
   tally_begin (tally);
   if (transfer_pipe (transfer, 1, &theirs, err) < 0)
@@ -90,14 +56,18 @@ write_in (struct transfer *transfer, int local, uint32_t mode, int parents,
   args.in = theirs;
   if (transfer_begin (transfer, COFFER_OP_file_write, &args, err) < 0)
     return -1;
-  if (feed_all (transfer, local, tally, err) < 0) {
+  fed = transfer_feed (transfer, upload->local, tally, err);
+  if (fed < 0 || (fed > 0 && check_sent (upload, tally, err) < 0)) {
     transfer_stop (transfer);
     return -1;
   }
   coffer_fd_close (&transfer->pipe);
   if (async_end (&transfer->async, err) < 0)
     return -1;
-  tally_end (tally);
+  if (!fed)
+    return error_set (err, E_FILE_MISMATCH, 0,
+                      "%s: the provider did not wait for all of it",
+                      upload->path);
   return 0;
 }
 
@@ -185,22 +155,83 @@ check_whole (const struct transfer *transfer, int local,
                     path);
 }
 
-static int
-upload_verified (struct transfer *transfer, int local, const char *path,
-                 uint32_t mode, int parents, struct tally *sent,
-                 struct error **err)
+/* The mode of the file that is to be replaced, where nobody names one. */
+static uint32_t
+mode_there (struct host *host, const char *id, const struct upload *upload,
+            const struct provider_call *call)
 {
-  struct provider_call call = { .deadline_ns = 0,
-                                .cancel_fd = transfer_cancel_fd (transfer) };
+  auto_error struct error *error = NULL;
+  auto_json json_t *stat = NULL;
+  const char *kind;
+
+  if (sandbox_stat (host, id, upload->path, call, &stat, &error) < 0)
+    return 0;
+  kind = json_string_value (json_object_get (stat, "kind"));
+  return kind && strcmp (kind, "file") == 0
+           ? json_integer_value (json_object_get (stat, "mode")) & 0777 : 0;
+}
+
+/* An empty file of that name which was not there before: what has been sent
+ * then takes its place. */
+static int
+claim_name (const struct transfer *transfer, const struct upload *upload,
+            struct error **err)
+{
+  struct coffer_file_write_opts opts = { .size = sizeof opts,
+                                         .exclusive = 1 };
+  struct provider_call call = { .cancel_fd = transfer_cancel_fd (transfer) };
+  int ends[2], bad;
+
+  if (pipe2 (ends, O_CLOEXEC) < 0)
+    return error_set (err, E_IO, errno, "a pipe");
+  close (ends[1]);
+  bad = INVOKE (transfer->provider, &call, err, file_write,
+                .sandbox = transfer->sandbox, .path = upload->path,
+                .in = ends[0], .opts = &opts);
+  close (ends[0]);
+  return bad;
+}
+
+static void
+remove_file (const struct transfer *transfer, const char *path)
+{
+  struct transfer like = { .provider = transfer->provider,
+                           .sandbox = transfer->sandbox, .path = path };
+
+  remove_temporary (&like);
+}
+
+/* To its name, in one step. */
+static int
+upload_commit (const struct transfer *transfer, const struct upload *upload,
+               struct error **err)
+{
+  struct provider_call call = { .cancel_fd = transfer_cancel_fd (transfer) };
+
+  if (upload->exclusive && claim_name (transfer, upload, err) < 0)
+    return -1;
+  if (INVOKE (transfer->provider, &call, err, file_rename,
+              .sandbox = transfer->sandbox, .from = transfer->path,
+              .to = upload->path) == 0)
+    return 0;
+  if (upload->exclusive)
+    remove_file (transfer, upload->path);
+  return -1;
+}
+
+static int
+upload_verified (struct transfer *transfer, const struct upload *upload,
+                 struct tally *sent, struct error **err)
+{
   struct tally found;
-  const off_t start = local_start (local);
+  const off_t start = local_start (upload->local);
   int same = 0;
 
-  if (write_in (transfer, local, mode, parents, sent, err) < 0
-      || check_whole (transfer, local, sent, path, err) < 0)
+  if (write_in (transfer, upload, sent, err) < 0
+      || check_whole (transfer, upload->local, sent, upload->path, err) < 0)
     return -1;
   if (start >= 0 && transfer->reported == sent->size)
-    same = transfer_is_like (transfer, transfer->path, local, start,
+    same = transfer_is_like (transfer, transfer->path, upload->local, start,
                              sent->size, err);
   if (same < 0)
     return -1;
@@ -208,11 +239,42 @@ upload_verified (struct transfer *transfer, int local, const char *path,
     if (transfer_read_back (transfer, transfer->path, &found, err) < 0)
       return -1;
     if (!tally_equal (sent, &found) || transfer->reported != sent->size)
-      return transfer_mismatch (path, sent, &found, err);
+      return transfer_mismatch (upload->path, sent, &found, err);
   }
-  return INVOKE (transfer->provider, &call, err, file_rename,
-                 .sandbox = transfer->sandbox, .from = transfer->path,
-                 .to = path);
+  return upload_commit (transfer, upload, err);
+}
+
+int
+sandbox_upload_as (struct host *host, const char *id,
+                   const struct upload *asked,
+                   const struct provider_call *call, json_t **out,
+                   struct error **err)
+{
+  auto_sandbox_record struct sandbox_record *record = NULL;
+  auto_transfer struct transfer transfer = {
+    .sandbox = id, .call = call, .pipe = -1,
+    .total = local_size (asked->local), .what = "uploading"
+  };
+  auto_free char *temporary = NULL;
+  struct upload upload = *asked;
+  struct tally sent;
+
+  if (upload.mode > 07777)
+    return error_set (err, E_INVALID, 0, "mode: not between 0 and 07777");
+  if (files_reach (host, id, upload.path, &record, &transfer.provider, err)
+        < 0
+      || !(temporary = temporary_name (upload.path, err)))
+    return -1;
+  transfer.path = temporary;
+  if (upload.mode == 0)
+    upload.mode = mode_there (host, id, &upload, call);
+  if (upload_verified (&transfer, &upload, &sent, err) < 0) {
+    remove_temporary (&transfer);
+    name_target (err, temporary, upload.path);
+    return -1;
+  }
+  *out = transfer_report (upload.path, &sent);
+  return 0;
 }
 
 int
@@ -221,27 +283,8 @@ sandbox_upload (struct host *host, const char *id, int local,
                 const struct provider_call *call, json_t **out,
                 struct error **err)
 {
-  auto_sandbox_record struct sandbox_record *record = NULL;
-  auto_transfer struct transfer transfer = {
-    .sandbox = id, .call = call, .pipe = -1, .total = local_size (local),
-    .what = "uploading"
-  };
-  auto_free char *temporary = NULL;
-  struct tally sent;
+  const struct upload upload = { .local = local, .path = path, .mode = mode,
+                                 .parents = parents };
 
-  if (mode > 07777)
-    return error_set (err, E_INVALID, 0, "mode: not between 0 and 07777");
-  if (files_reach (host, id, path, &record, &transfer.provider, err) < 0
-      || !(temporary = temporary_name (path, err)))
-    return -1;
-  transfer.path = temporary;
-  if (upload_verified (&transfer, local, path, mode, parents, &sent, err)
-      < 0) {
-    remove_temporary (&transfer);
-    name_target (err, temporary, path);
-    return -1;
-  }
-  *out = transfer_report (path, &sent);
-  return 0;
+  return sandbox_upload_as (host, id, &upload, call, out, err);
 }
-
