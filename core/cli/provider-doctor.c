@@ -11,109 +11,7 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/provider.h"
-#include "provider/provider.h"
-
-/* A right that the kernel cannot enforce fails the start; so this step is said
- * to have failed by that code, and the handshake not to have been reached. */
-static void
-add_start_failure (json_t *checks, const struct error *error)
-{
-  if (error->number == E_PERMISSION)
-    json_array_append_new (checks, registry_check_failed ("permissions", error));
-  else
-    json_array_append_new (checks, registry_check_failed ("handshake", error));
-}
-
-static void
-add_started (json_t *checks, const struct registry_entry *entry,
-             const struct provider *provider)
-{
-  auto_free char *detail = NULL;
-  const int pid = provider_worker_pid (provider);
-
-  json_array_append_new (
-    checks, registry_check_new ("permissions", 1,
-                                entry->allow_degraded
-                                ? "in force, as far as this kernel can "
-                                  "(worker.allow_degraded)"
-                                : "in force", NULL));
-  if (pid > 0)
-    detail = text_printf ("opened in its worker (process %d)", pid);
-  else
-    detail = strdup ("opened in this process");
-  json_array_append_new (checks,
-                         registry_check_new ("handshake", 1,
-                                             detail ? detail : "opened",
-                                             NULL));
-}
-
-/* A fact that takes nothing away is not a fault. */
-static int
-fact_is_bad (const json_t *fact)
-{
-  const char *state = json_string_value (json_object_get (fact, "state"));
-
-  return state && strcmp (state, "failed") == 0;
-}
-
-static void
-add_probe (json_t *checks, const json_t *facts)
-{
-  auto_free char *detail = NULL;
-  size_t i, bad = 0, narrowed = 0;
-  json_t *fact;
-
-  json_array_foreach (facts, i, fact) {
-    bad += (size_t) fact_is_bad (fact);
-    narrowed += json_array_size (json_object_get (fact, "narrows"));
-  }
-  detail = text_printf ("%zu facts, %zu failed, %zu capabilities not to be "
-                        "had here", json_array_size (facts), bad, narrowed);
-  json_array_append_new (checks,
-                         registry_check_new ("probe", bad == 0,
-                                             detail ? detail : "probed",
-                                             "see the facts below"));
-}
-
-/* A call that a service answers only to whom it knows; nothing is made by it. */
-static void
-call_once (struct provider *provider, json_t *checks)
-{
-  auto_error struct error *error = NULL;
-
-  if (INVOKE (provider, NULL, &error, sandbox_list, .opts = NULL) < 0)
-    json_array_append_new (checks, registry_check_failed ("call", error));
-  else
-    json_array_append_new (
-      checks, registry_check_new ("call", 1, "sandbox_list was answered",
-                                  NULL));
-}
-
-static void
-start (struct cli *cli, const struct registry_entry *entry, json_t *checks,
-       json_t **facts)
-{
-  auto_error struct error *error = NULL;
-  auto_provider struct provider *provider = NULL;
-  struct registry_entry own = *entry;
-  const struct place *place;
-
-  /* That it is not judged yet is told by a check of its own. */
-  own.require_conformance = 0;
-  if (cli_place (cli, &place, &error) < 0
-      || provider_open (&own, place, PROVIDER_WORKER, &provider, &error)
-           < 0) {
-    add_start_failure (checks, error);
-    return;
-  }
-  add_started (checks, entry, provider);
-  if (provider_probe (provider, facts, &error) < 0)
-    json_array_append_new (checks, registry_check_failed ("probe", error));
-  else
-    add_probe (checks, *facts);
-  if (cli_flag (cli, "probe"))
-    call_once (provider, checks);
-}
+#include "provider/doctor.h"
 
 /* What helps is under the table, since a terminal cuts a table's end. */
 static void
@@ -163,39 +61,26 @@ print_facts (const struct cli *cli, const json_t *facts, struct error **err)
   return 0;
 }
 
-static int
-print (const struct cli *cli, const struct registry_entry *entry,
-       const json_t *checks, const json_t *facts, struct error **err)
-{
-  if (cli->json)
-    return output_json (json_pack ("{s:s, s:b, s:O, s:O?}", "id", entry->id,
-                                   "ok", registry_check_passed (checks),
-                                   "checks", checks, "facts", facts), err);
-  output_styled (cli, stdout, STYLE_BOLD, entry->id);
-  printf ("\n");
-  provider_print_checks (cli, checks);
-  if (print_facts (cli, facts, err) < 0)
-    return -1;
-  return output_finish (err);
-}
-
 int
 provider_doctor_run (struct cli *cli, struct error **err)
 {
   auto_registry struct registry *registry = NULL;
-  auto_json json_t *checks = NULL, *facts = NULL;
+  auto_json json_t *found = NULL;
   const struct registry_entry *entry;
+  int passed;
 
-  if (provider_named (cli, &registry, &entry, err) < 0)
+  if (provider_named (cli, &registry, &entry, err) < 0
+      || provider_examine (entry, cli->place, cli_flag (cli, "probe"), &found,
+                           err) < 0)
     return -1;
-  checks = registry_check (entry, cli->place, 0);
-  if (checks == NULL)
-    return error_set (err, E_NO_MEMORY, 0, "checking %s", entry->id);
-  if (registry_check_passed (checks) && entry->state == PROVIDER_ENABLED)
-    start (cli, entry, checks, &facts);
-  if (entry->manifest && entry->state != PROVIDER_QUARANTINED)
-    json_array_append_new (checks, registry_check_conformance (entry));
-  if (print (cli, entry, checks, facts, err) < 0)
+  passed = json_is_true (json_object_get (found, "ok"));
+  if (cli->json)
+    return output_json (steal (found), err) < 0 ? -1 : !passed;
+  output_styled (cli, stdout, STYLE_BOLD, entry->id);
+  printf ("\n");
+  provider_print_checks (cli, json_object_get (found, "checks"));
+  if (print_facts (cli, json_object_get (found, "facts"), err) < 0
+      || output_finish (err) < 0)
     return -1;
-  return registry_check_passed (checks) ? 0 : 1;
+  return !passed;
 }

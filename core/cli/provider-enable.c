@@ -19,9 +19,7 @@
 #include "cli/kit.h"
 #include "cli/output.h"
 #include "cli/provider.h"
-#include "provider/conformance.h"
-#include "provider/signature.h"
-#include "provider/trust.h"
+#include "provider/enable.h"
 
 /* -- the kit --------------------------------------------------------------- */
 
@@ -96,20 +94,6 @@ run_kit (struct cli *cli, const struct place *place, const char *id,
 
 /* -- enable ---------------------------------------------------------------- */
 
-static int
-load (const struct place *place, const char *id, struct registry **registry,
-      const struct registry_entry **entry, struct error **err)
-{
-  registry_free (*registry);
-  *registry = NULL;
-  if (registry_load_one (place, id, registry, err) < 0)
-    return -1;
-  if ((*registry)->count == 0)
-    return registry_find (*registry, id, entry, err);
-  *entry = &(*registry)->entries[0];
-  return 0;
-}
-
 /* Nobody who could answer the kit's question: not even begun. */
 static int
 check_asking (const struct cli *cli, const char *id, struct error **err)
@@ -124,83 +108,22 @@ check_asking (const struct cli *cli, const char *id, struct error **err)
 }
 
 static int
-try_it (struct cli *cli, const struct place *place, const char *id,
-        struct error **err)
+judge (void *data, const char *id, struct error **err)
 {
-  auto_registry struct registry *registry = NULL;
-  const struct registry_entry *entry;
+  struct cli *cli = data;
 
-  if (load (place, id, &registry, &entry, err) < 0)
-    return -1;
-  if (entry->state == PROVIDER_BROKEN)
-    return registry_find (registry, id, &entry, err);
-  if (signature_demand (entry, place, err) < 0)
-    return -1;
-  if (conformance_demand (entry, NULL) == 0)
-    return 0;
-  if (check_asking (cli, id, err) < 0 || run_kit (cli, place, id, err) < 0
-      || load (place, id, &registry, &entry, err) < 0)
-    return -1;
-  return conformance_demand (entry, err);
-}
-
-static int
-set_enabled (const struct place *place, const char *id, int *changed,
-             struct error **err)
-{
-  auto_registry struct registry *registry = NULL;
-  const struct registry_entry *entry;
-
-  if (load (place, id, &registry, &entry, err) < 0)
-    return -1;
-  if (entry->state == PROVIDER_DISABLED)
-    return registry_set_enabled (place, id, 1, changed, err);
-  return registry_find (registry, id, &entry, err);
-}
-
-/* One that does not pass is as it was before. */
-static int
-admit (struct cli *cli, const struct place *place,
-       const struct registry_entry *entry, int *changed, struct error **err)
-{
-  auto_error struct error *error = NULL;
-
-  if (trust_admit (place, entry, err) < 0)
-    return -1;
-  if (try_it (cli, place, entry->id, &error) == 0
-      && set_enabled (place, entry->id, changed, &error) == 0)
-    return 0;
-  trust_dismiss (entry, NULL);
-  return error_move (err, steal (error));
-}
-
-static int
-renew (struct cli *cli, const struct place *place,
-       const struct registry_entry *entry, int *changed, struct error **err)
-{
-  if (trust_renew (place, entry, err) < 0
-      || try_it (cli, place, entry->id, err) < 0)
-    return -1;
-  return set_enabled (place, entry->id, changed, err);
+  return check_asking (cli, id, err) < 0
+           ? -1 : run_kit (cli, cli->place, id, err);
 }
 
 int
 provider_enable_run (struct cli *cli, struct error **err)
 {
-  auto_registry struct registry *registry = NULL;
-  const struct registry_entry *entry;
   const struct place *place;
-  int r, changed = 0;
+  int changed = 0;
 
-  if (provider_named (cli, &registry, &entry, err) < 0
-      || cli_place (cli, &place, err) < 0)
-    return -1;
-  changed = entry->state == PROVIDER_QUARANTINED;
-  if (entry->state == PROVIDER_BROKEN)
-    return registry_find (registry, entry->id, &entry, err);
-  r = changed ? admit (cli, place, entry, &changed, err)
-              : renew (cli, place, entry, &changed, err);
-  if (r < 0)
+  if (cli_place (cli, &place, err) < 0
+      || provider_enable (place, cli->args[0], judge, cli, &changed, err) < 0)
     return -1;
   return provider_print_state (cli, place, changed, err);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/json.h"
 #include "cli/output.h"
 #include "cli/provider.h"
 
@@ -17,24 +17,15 @@ int
 provider_print_state (const struct cli *cli, const struct place *place,
                       int changed, struct error **err)
 {
-  auto_registry struct registry *registry = NULL;
-  const struct registry_entry *entry;
-  const char *state;
+  auto_json json_t *state = NULL;
 
-  if (registry_load_one (place, cli->args[0], &registry, err) < 0)
+  if (registry_state_json (place, cli->args[0], changed, &state, err) < 0)
     return -1;
-  /* Another command may have taken it away meanwhile. */
-  if (registry->count == 0)
-    return registry_find (registry, cli->args[0], &entry, err);
-  entry = &registry->entries[0];
-  state = registry_state_name (entry->state);
   if (cli->json)
-    return output_json (json_pack ("{s:s, s:s, s:s, s:b, s:s*}", "id",
-                                   entry->id, "state", state, "trust",
-                                   registry_trust_name (entry->trust),
-                                   "changed", changed, "operator_file",
-                                   entry->override_path), err);
-  printf ("%s is %s%s\n", entry->id, state, changed ? "" : " already");
+    return output_json (steal (state), err);
+  printf ("%s is %s%s\n", cli->args[0],
+          json_string_value (json_object_get (state, "state")),
+          changed ? "" : " already");
   return output_finish (err);
 }
 
@@ -67,9 +58,7 @@ print_default (const struct cli *cli, const struct place *place,
   if (registry_load_one (place, NULL, &registry, err) < 0)
     return -1;
   if (cli->json)
-    return output_json (json_pack ("{s:s, s:s}", "id",
-                                   registry->default_provider, "source",
-                                   registry->default_source), err);
+    return output_json (registry_default_json (registry), err);
   printf ("%s (%s)\n", registry->default_provider, registry->default_source);
   return output_finish (err);
 }

@@ -14,7 +14,6 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/provider.h"
-#include "provider/conformance.h"
 
 int
 provider_named (struct cli *cli, struct registry **out,
@@ -37,56 +36,10 @@ provider_named (struct cli *cli, struct registry **out,
 
 /* -- list ------------------------------------------------------------------ */
 
-/* Enabled, and refused nevertheless until the kit has judged it. */
-static int
-needs_kit (const struct registry_entry *entry)
-{
-  return entry->state == PROVIDER_ENABLED
-         && conformance_demand (entry, NULL) < 0;
-}
-
-static json_t *
-list_item (const struct registry *registry, const struct registry_entry *entry)
-{
-  const struct manifest *m = entry->manifest;
-  auto_free char *code = NULL;
-  json_t *item = json_pack (
-    "{s:s, s:s, s:s, s:b}", "id", entry->id, "state",
-    registry_state_name (entry->state), "trust",
-    registry_trust_name (entry->trust), "default",
-    strcmp (entry->id, registry->default_provider) == 0);
-
-  if (item && m) {
-    json_object_set_new (item, "version", json_string (m->version));
-    json_object_set_new (item, "kind", json_string (m->isolation_kind));
-    json_object_set_new (item, "summary", json_string (m->summary));
-  }
-  if (item && entry->receipt)
-    json_put_text (item, "conformance", entry->receipt->conformance.verdict);
-  if (item)
-    json_object_set_new (item, "needs_kit", json_boolean (needs_kit (entry)));
-  if (item && entry->error) {
-    code = text_printf ("E%d", entry->error->number);
-    json_object_set_new (item, "error",
-                         json_pack ("{s:s?, s:s}", "code", code, "message",
-                                    entry->error->message));
-  }
-  return item;
-}
-
 static int
 list_json (const struct registry *registry, struct error **err)
 {
-  json_t *providers = json_array ();
-  size_t i;
-
-  for (i = 0; i < registry->count; i++)
-    json_array_append_new (providers,
-                           list_item (registry, &registry->entries[i]));
-  return output_json (json_pack ("{s:o, s:s, s:s}", "providers", providers,
-                                 "default_provider",
-                                 registry->default_provider, "default_source",
-                                 registry->default_source), err);
+  return output_json (registry_list_json (registry), err);
 }
 
 /* In people's table: what is wrong with it, what is to be done, what it is. */
@@ -98,7 +51,7 @@ what_text (const struct registry_entry *entry)
   if (entry->state == PROVIDER_QUARANTINED)
     return text_printf ("dropped in by hand: coffer provider enable %s",
                         entry->id);
-  if (needs_kit (entry))
+  if (registry_needs_kit (entry))
     return text_printf ("to be tried first: coffer kit %s --record",
                         entry->id);
   return entry->manifest ? strdup (entry->manifest->summary) : NULL;

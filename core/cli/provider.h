@@ -7,9 +7,6 @@
 #include "cli/cli.h"
 #include "provider/registry.h"
 
-/* What is known of a provider, and nothing that is not: for --json, and for
- * the text that is printed from it. */
-json_t *provider_info_json (const struct registry_entry *entry);
 int provider_info_run (struct cli *cli, struct error **err);
 
 /* The provider named by the first argument, by --provider or by the

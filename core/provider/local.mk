@@ -31,6 +31,8 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/stage.c %D%/stage.h \
   %D%/tool.c %D%/tool.h \
   %D%/trace.c %D%/trace.h \
+  %D%/doctor.c %D%/doctor.h %D%/enable.c %D%/enable.h \
+  %D%/registry-json.c %D%/registry-stamp.c \
   %D%/elf.c %D%/elf-dynamic.c %D%/elf-needed.c %D%/elf.h \
   %D%/integrity.c %D%/integrity.h \
   %D%/channel.c %D%/channel.h \

@@ -85,6 +85,12 @@ DEFINE_CLEANUP (struct registry *, registry_free, auto_registry)
 int registry_find (const struct registry *registry, const char *id,
                    const struct registry_entry **out, struct error **err);
 
+/* A number that is another one once anything changed that the registry is read
+ * from; no file is read.  A change of the same moment as the last that it saw,
+ * which *newest_ns (since the epoch) tells, may be missed: what is kept for long
+ * is kept for a stamp that is older than that. */
+uint64_t registry_stamp (const struct place *place, int64_t *newest_ns);
+
 /* What the operator's own files say, changed in their text: the caller's, for
  * root the system's.  enabled in providers.d/ID.yaml; default_provider in
  * coffer.yaml, for an id that the caller has looked up. */
@@ -116,6 +122,22 @@ json_t *registry_check_conformance (const struct registry_entry *entry);
 /* The first of them that failed as an error. */
 int registry_check_error (const json_t *checks, struct error **err);
 int registry_check_passed (const json_t *checks);
+
+/* The value of a configuration key, or NULL: nobody gave one. */
+const struct registry_config *registry_given (
+  const struct registry_entry *entry, const char *key);
+
+/* Enabled, and refused nevertheless until the kit has judged it. */
+int registry_needs_kit (const struct registry_entry *entry);
+/* {"providers": […], "default_provider", "default_source"} */
+json_t *registry_list_json (const struct registry *registry);
+/* {"id", "source"} of the default. */
+json_t *registry_default_json (const struct registry *registry);
+/* All that is known of one; of a secret only where it comes from. */
+json_t *registry_entry_json (const struct registry_entry *entry);
+/* {"id", "state", "trust", "changed", "operator_file"}, read anew. */
+int registry_state_json (const struct place *place, const char *id,
+                         int changed, json_t **out, struct error **err);
 
 const char *registry_trust_name (enum registry_trust trust);
 const char *registry_state_name (enum registry_state state);

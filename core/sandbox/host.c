@@ -15,6 +15,8 @@
 
 /* How long a host that ends waits for each sandbox of its own to be gone. */
 #define CLOSE_KILL_MS 5000
+/* Between two looks at what the operator changed. */
+#define LOOK_NS 1000000000
 
 int64_t
 deadline_in (int64_t ms)
@@ -93,7 +95,11 @@ opened_add_locked (struct host *host, const char *id, struct opened **out,
   const struct registry_entry *entry;
   const char *why = "as it was asked for by name, or its sandbox was";
   struct opened *opened;
+  int64_t newest;
 
+  /* A host for one command does not last. */
+  if (!host->stamp && !(host->flags & HOST_EPHEMERAL))
+    host->stamp = registry_stamp (host->place, &newest);
   if (registry_load_one (host->place, id, &registry, err) < 0)
     return -1;
   if (!id) {
@@ -119,18 +125,73 @@ opened_add_locked (struct host *host, const char *id, struct opened **out,
   return 0;
 }
 
+/* Whether the operator still means it. */
+static void
+opened_look (const struct host *host, struct opened *opened)
+{
+  auto_registry struct registry *registry = NULL;
+  const struct registry_entry *entry;
+  const char *id = opened->entry->id;
+
+  /* What cannot be read changes nothing. */
+  if (registry_load_one (host->place, id, &registry, NULL) < 0)
+    return;
+  error_free (steal (opened->refused));
+  registry_find (registry, id, &entry, &opened->refused);
+}
+
+/* One that is open goes on as it was opened; what has changed is whether it may
+ * be used, and which is the default. */
+static void
+look_locked (struct host *host)
+{
+  const int64_t now = coffer_now_ns ();
+  struct opened *opened;
+  int64_t newest;
+  uint64_t stamp;
+
+  if (!host->stamp || (host->looked_ns && now - host->looked_ns < LOOK_NS))
+    return;
+  stamp = registry_stamp (host->place, &newest);
+  if (stamp != host->stamp) {
+    for (opened = host->opened; opened; opened = opened->next)
+      opened_look (host, opened);
+    free (steal (host->default_provider));
+  }
+  host->stamp = stamp;
+  host->looked_ns = now;
+}
+
+void
+host_look_again (struct host *host)
+{
+  pthread_mutex_lock (&host->lock);
+  host->looked_ns = 0;
+  pthread_mutex_unlock (&host->lock);
+}
+
+static int
+refused_error (const struct error *refused, struct error **err)
+{
+  error_set (err, refused->number, 0, "%s", error_message (refused));
+  if (refused->hint)
+    error_hint (err, "%s", refused->hint);
+  return -1;
+}
+
 static int
 opened_get_locked (struct host *host, const char *id, struct opened **out,
                    struct error **err)
 {
   struct opened *opened;
 
+  look_locked (host);
   if (!id)
     id = host->default_provider;
   for (opened = host->opened; id && opened; opened = opened->next)
     if (strcmp (opened->entry->id, id) == 0) {
       *out = opened;
-      return 0;
+      return opened->refused ? refused_error (opened->refused, err) : 0;
     }
   return opened_add_locked (host, id, out, err);
 }
@@ -414,6 +475,7 @@ host_close (struct host *host)
     next = opened->next;
     provider_close (opened->provider);
     registry_free (opened->registry);
+    error_free (opened->refused);
     free (opened);
   }
   records_close (host_records (host));

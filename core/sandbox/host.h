@@ -19,6 +19,7 @@ struct opened {
   struct registry *registry;
   const struct registry_entry *entry;
   struct provider *provider;
+  struct error *refused;        /* it is not enabled any more */
 };
 
 /* A sandbox made by this process. */
@@ -40,6 +41,8 @@ struct host {
   struct opened *opened;
   struct live *live;
   char *default_provider;
+  uint64_t stamp;               /* of the registry, as it was looked at */
+  int64_t looked_ns;            /* when; 0: look again */
 };
 
 /* The records, or NULL in a host for the ephemeral alone. */
