@@ -167,7 +167,10 @@ find_route (struct exchange *exchange, const char *method, struct error **err)
     return -1;
   }
   request->route = match.route;
-  request->method = match.route->method;
+  request->head = strcmp (method, "HEAD") == 0;
+  request->method = request->head ? "GET" : method;
+  request->path = path;
+  request->query = exchange->query;
   return read_params (exchange, &match, err) < 0
              || read_query (exchange, err) < 0
            ? -1 : 0;

@@ -31,6 +31,8 @@ struct request {
   struct server *server;
   const struct route *route;
   const char *method;           /* GET also for HEAD */
+  int head;                     /* it is a HEAD: no body is sent */
+  const char *path, *query;     /* raw, as they came; query NULL: none */
   /* The {x} of the path in order, decoded: never with NUL, nor, but for
    * {rest…}, with a slash.  Bytes of anybody, not always UTF-8. */
   const char *params[ROUTE_MAX_PARAMS];
@@ -54,6 +56,10 @@ const char *request_query (const struct request *request, const char *name);
 /* The nth of that name, from 0 on. */
 const char *request_query_nth (const struct request *request,
                                const char *name, size_t n);
+/* Each header as it came, until `each` returns anything but 0. */
+void request_each_header (const struct request *request,
+                          int (*each) (void *data, const char *name,
+                                       const char *value), void *data);
 /* Leaves *inout alone when it is absent; E_REQUEST when it is no number within
  * the bounds. */
 int request_query_u64 (const struct request *request, const char *name,
@@ -86,7 +92,10 @@ struct reply_stream {
   ssize_t (*fill) (void *data, char *out, size_t max);
   void (*free) (void *data);    /* NULL: nothing to free */
   void *data;
+  uint64_t size;                /* of all of it; 0 and UINT64_MAX: not known.
+                                 * Less is a broken transfer */
 };
+/* type NULL: not said. */
 int reply_stream (struct request *request, int status, const char *type,
                   const struct reply_stream *take_stream, struct error **err);
 

@@ -18,6 +18,8 @@ noinst_LIBRARIES += %D%/libserver.a
   %D%/server.c %D%/server.h \
   %D%/surfaces.h
 
+include core/server/api/files.mk
+
 # Apart, so that a test can link the rest with surfaces of its own.
 server_surfaces = %D%/surfaces.c
 server_archives = %D%/libserver.a core/python/libpython.a core/sandbox/libsandbox.a \

@@ -96,15 +96,17 @@ reply_source (struct request *request, int status, const char *type,
   }
   exchange->reply.stream = stream;
   exchange->reply.status = status;
-  return reply_header (request, MHD_HTTP_HEADER_CONTENT_TYPE, type, err);
+  return type ? reply_header (request, MHD_HTTP_HEADER_CONTENT_TYPE, type, err)
+              : 0;
 }
 
 int
 reply_stream (struct request *request, int status, const char *type,
               const struct reply_stream *take_stream, struct error **err)
 {
-  return reply_source (request, status, type, MHD_SIZE_UNKNOWN, take_stream,
-                       err);
+  return reply_source (request, status, type,
+                       take_stream->size ? take_stream->size
+                                         : MHD_SIZE_UNKNOWN, take_stream, err);
 }
 
 /* ---- a part of a file ----------------------------------------------------- */
@@ -148,7 +150,7 @@ reply_fd (struct request *request, int status, const char *type, int take_fd,
           uint64_t offset, uint64_t size, struct error **err)
 {
   struct part *part = malloc (sizeof *part);
-  struct reply_stream stream = { part_fill, part_free, part };
+  struct reply_stream stream = { part_fill, part_free, part, size };
 
   if (!part) {
     coffer_fd_close (&take_fd);

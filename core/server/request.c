@@ -34,6 +34,33 @@ request_query (const struct request *request, const char *name)
   return request_query_nth (request, name, 0);
 }
 
+struct walk {
+  int (*each) (void *data, const char *name, const char *value);
+  void *data;
+};
+
+static enum MHD_Result
+walk_header (void *data, enum MHD_ValueKind kind, const char *name,
+             const char *value)
+{
+  const struct walk *walk = data;
+
+  (void) kind;
+  return walk->each (walk->data, name, value ? value : "") == 0 ? MHD_YES
+                                                                : MHD_NO;
+}
+
+void
+request_each_header (const struct request *request,
+                     int (*each) (void *data, const char *name,
+                                  const char *value), void *data)
+{
+  struct walk walk = { each, data };
+
+  MHD_get_connection_values (exchange_of (request)->http, MHD_HEADER_KIND,
+                             walk_header, &walk);
+}
+
 int
 request_query_u64 (const struct request *request, const char *name,
                    uint64_t min, uint64_t max, uint64_t *inout,

@@ -87,7 +87,8 @@ route_find (const char *method, const char *path, struct route_match *match,
       if (!path_fits (route->path, path, match))
         continue;
       match->route = route;
-      if (strcmp (route->method, method) == 0)
+      if (strcmp (route->method, method) == 0
+          || strcmp (route->method, "*") == 0)
         return 0;
       method_add (&others, route->method);
     }

@@ -25,7 +25,7 @@ enum route_flag {
 };
 
 struct route {
-  const char *method;           /* NULL ends a table */
+  const char *method;           /* "*": any; NULL ends a table */
   /* "/api/v1/sandboxes/{id}/files/{path…}": {x} is one segment, which is not
    * empty; {x…}, at the end only, the rest, which may be. */
   const char *path;

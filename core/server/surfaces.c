@@ -13,5 +13,12 @@ const struct route *const server_surfaces[] = {
   api_event_routes,
   execute_routes,
   observe_routes,
+  api_archive_routes,
+  api_file_routes,
+  api_kit_routes,
+  api_metrics_routes,
+  api_port_routes,
+  api_profile_routes,
+  api_provider_routes,
   NULL
 };

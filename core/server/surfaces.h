@@ -13,5 +13,12 @@ extern const struct route api_sandbox_routes[];
 extern const struct route api_exec_routes[];
 extern const struct route api_event_routes[];
 extern const struct route observe_routes[];
+extern const struct route api_archive_routes[];
+extern const struct route api_file_routes[];
+extern const struct route api_kit_routes[];
+extern const struct route api_metrics_routes[];
+extern const struct route api_port_routes[];
+extern const struct route api_profile_routes[];
+extern const struct route api_provider_routes[];
 
 #endif /* SERVER_SURFACES_H */

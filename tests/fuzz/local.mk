@@ -69,6 +69,12 @@ FUZZERS += %D%/fuzz-proxy
 %C%_fuzz_proxy_LDFLAGS = $(FUZZ_LINK_FLAGS)
 %C%_fuzz_proxy_LDADD = $(UNIT_BASE_LIBS)
 
+FUZZERS += %D%/fuzz-http1
+%C%_fuzz_http1_SOURCES = %D%/fuzz-http1.c $(FUZZ_MAIN)
+%C%_fuzz_http1_CFLAGS = $(FUZZ_CC_FLAGS)
+%C%_fuzz_http1_LDFLAGS = $(FUZZ_LINK_FLAGS)
+%C%_fuzz_http1_LDADD = core/server/libserver.a $(UNIT_BASE_LIBS)
+
 EXTRA_PROGRAMS = $(FUZZERS)
 CLEANFILES += $(FUZZERS)
 if FUZZING

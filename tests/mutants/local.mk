@@ -31,6 +31,15 @@ check_PROGRAMS += %D%/reference.so %D%/reference-keeper %D%/coffer \
 %C%_reference_keeper_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_reference_keeper_LDADD = sdk/lib/libcoffer-provider.a
 
+# And the daemon of that `coffer`.
+check_PROGRAMS += %D%/serve/coffer-serve
+%C%_serve_coffer_serve_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
+%C%_serve_coffer_serve_CFLAGS = $(HOST_CC_FLAGS)
+%C%_serve_coffer_serve_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_serve_coffer_serve_SOURCES = core/server/main.c $(server_surfaces)
+%C%_serve_coffer_serve_LDADD = $(server_archives) %D%/libplace-mutants.a \
+  $(server_libs)
+
 # All mutants are one module, but for one that lacks an operation; mutants.tsv
 # is their list.
 check_LIBRARIES += %D%/libmutant.a
@@ -77,14 +86,16 @@ mutants_providers = $(mutants_stage)/providers-$(CONTRACT_MAJOR)
 
 $(mutants_stage)/stamp: stage/stamp $(mutants_programs) %D%/reference.yaml \
     %D%/mutants.tsv %D%/make-manifests \
-    %D%/coffer$(EXEEXT) %D%/kit/coffer-kit$(EXEEXT)
+    %D%/coffer$(EXEEXT) %D%/kit/coffer-kit$(EXEEXT) \
+    %D%/serve/coffer-serve$(EXEEXT)
 	$(AM_V_GEN)rm -f $@ && \
 	rm -rf $(mutants_providers) $(mutants_made) && \
 	$(MKDIR_P) $(mutants_providers) $(mutants_made) \
 	  $(mutants_stage)/libexec && \
 	chmod go-w $(mutants_stage) $(mutants_providers) \
 	  $(mutants_stage)/libexec && \
-	for f in stage/libexec/* %D%/kit/coffer-kit$(EXEEXT); do \
+	for f in stage/libexec/* %D%/kit/coffer-kit$(EXEEXT) \
+	  %D%/serve/coffer-serve$(EXEEXT); do \
 	  $(INSTALL_PROGRAM) $$f $(mutants_stage)/libexec/.new && \
 	  mv -f $(mutants_stage)/libexec/.new \
 	    $(mutants_stage)/libexec/$${f##*/} || exit 1; done && \

@@ -10,10 +10,12 @@
 #                           headers in $T/headers, $code
 #   tcp METHOD PATH [CURL OPTION…]   over TCP
 #   header NAME             of the last reply
+#   client PROGRAM [ARG…]   a program of python beside this one, which goes on
+#                           counting (client.py)
 
 serve_start () {
   : >"$T/serve.out"
-  "$COFFER_BUILD/coffer" serve --json --listen 127.0.0.1:0 "$@" >"$T/serve.out" 2>"$T/serve.err" \
+  "${serve_program:-$COFFER_BUILD/coffer}" serve --json --listen 127.0.0.1:0 "$@" >"$T/serve.out" 2>"$T/serve.err" \
     </dev/null &
   server=$!
   soon 10 serve_said || { note "the daemon: $(cat "$T/serve.err")"; return 1; }
@@ -47,3 +49,16 @@ header () {
 # How many descriptors and threads the daemon has.
 serve_fds () { ls "/proc/$server/fd" | wc -l; }
 serve_threads () { ls "/proc/$server/task" | wc -l; }
+
+client () {
+  client_program=$1; shift
+  echo "$e2e_count" >"$T/count"
+  SOCKET=$socket COUNT_FILE=$T/count COFFER=${serve_program:-$COFFER_BUILD/coffer} \
+    timeout 300 python3 "$COFFER_SOURCE/tests/server/$client_program" "$@" \
+    </dev/null 2>"$T/client.err"
+  client_status=$?
+  e2e_count=$(cat "$T/count")
+  [ "$client_status" -eq 0 ] && return
+  e2e_result 1 "$client_program comes to its end"
+  note "$(tail -5 "$T/client.err")"
+}

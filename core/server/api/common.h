@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder that give on streams share. */
+
+#ifndef SERVER_API_COMMON_H
+#define SERVER_API_COMMON_H
+
+#include "sandbox/sandbox.h"
+#include "server/http.h"
+#include "server/server.h"
+
+/* The sandbox that the path names first, when it is the caller's tenant's:
+ * another's is not there, E_UNKNOWN_SANDBOX. */
+int api_sandbox (const struct request *request, const char **id,
+                 struct error **err);
+/* The path within it that is left of the request's, "." when nothing is;
+ * folder: slashes at its end say nothing.  The caller frees. */
+char *api_path (const struct request *request, int folder, struct error **err);
+/* A word of the query that is there or not: NAME, NAME=1, NAME=true; 0 and
+ * false are as if it were not.  E_REQUEST. */
+int api_flag (const struct request *request, const char *name, int *out,
+              struct error **err);
+/* The request's call, for what moves bytes: a day when it has no deadline. */
+struct provider_call api_call (const struct request *request);
+
+/* A provider takes so many calls at once, and one that moves bytes for a client
+ * who is slow is one of them for long: of these there are fewer, so that others
+ * are always served.  A transfer waits for its turn; E_LIMIT when none comes,
+ * and at once for what has no end of its own. */
+enum api_slot { SLOT_TRANSFER, SLOT_WATCH, SLOTS };
+int api_slot_take (const struct request *request, enum api_slot slot,
+                   struct error **err);
+void api_slot_give (enum api_slot slot);
+
+/* What a sandbox gives, as a reply.  size UINT64_MAX: not known.  events: lines
+ * of JSON, whose failure is one more of them; else it breaks the transfer.
+ * Waits until the first of it is there, so that what fails at once is an error
+ * of its own.  Takes the stream, and the slot it was begun in. */
+struct api_stream {
+  struct sandbox_stream *stream;
+  uint64_t size;
+  int status;
+  const char *type;
+  int events;
+  enum api_slot slot;
+};
+int api_reply_stream (struct request *request,
+                      const struct api_stream *take_stream,
+                      struct error **err);
+
+#endif /* SERVER_API_COMMON_H */

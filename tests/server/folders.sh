@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# Folders over the daemon's API, as tar and watched, with the reference provider,
+# which has both.
+. "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
+. "$COFFER_SOURCE/tests/server/lib.sh"
+roles both
+needs curl python3
+coffer () { "$COFFER_BUILD/tests/mutants/coffer" "$@"; }
+serve_program=$COFFER_BUILD/tests/mutants/coffer
+
+serve_start || { ok "the daemon starts" false; finish; }
+first=$(coffer sandbox create --provider reference) && remember "$first"
+second=$(coffer sandbox create --provider reference) && remember "$second"
+client folders-client.py "$first" "$second"
+coffer sandbox kill "$first" >/dev/null
+serve_stop
+is "the daemon ends" "$status" 0
+unlike "nothing broke in it" "$(cat "$T/serve.err") ." "AddressSanitizer|ThreadSanitizer|runtime error"
+finish
