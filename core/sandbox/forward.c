@@ -304,7 +304,7 @@ join_run (const struct port_join *join, struct connection *connection,
 int
 sandbox_join (const struct port_join *join, struct error **err)
 {
-  struct connection connection;
+  struct connection connection = { .there = -1 };
   int r;
 
   signals_no_sigpipe ();

@@ -18,11 +18,13 @@
 #include "sandbox/signals.h"
 #include "sandbox/transfer.h"
 
+#define LOOK_MS 2000
 #define WATCH_NS (INT64_C (365) * 86400 * 1000000000)
 
 struct sandbox_stream {
   struct transfer transfer;
   struct provider_call call;
+  struct host *host;
   struct sandbox_record *record;
   char *sandbox, *path;
   int theirs;                   /* the provider's end, ours to close */
@@ -65,6 +67,7 @@ stream_new (struct host *host, const char *id, const char *path,
     error_set (err, E_NO_MEMORY, 0, "a stream");
     return NULL;
   }
+  stream->host = host;
   stream->transfer.pipe = stream->theirs = -1;
   stream->call = call ? *call : (struct provider_call){ .cancel_fd = -1 };
   stream->transfer.call = &stream->call;
@@ -158,11 +161,14 @@ static int
 write_line (const struct sandbox_stream *stream, json_t *take_json)
 {
   auto_json json_t *json = take_json;
-  auto_free char *text = json ? json_text (json) : NULL;
-  size_t n = text ? strlen (text) : 0;
+  auto_free char *text = NULL;
+  size_t n;
 
+  json_name_encodings (json);
+  text = json ? json_text (json) : NULL;
   if (!text)
     return -1;
+  n = strlen (text);
   text[n] = '\n';               /* in the place of its NUL */
   return write_all (stream, text, n + 1);
 }
@@ -262,19 +268,33 @@ stream_end (struct sandbox_stream *stream, struct error **err)
   return 0;
 }
 
+/* A provider that watches a folder need not see that its sandbox was ended. */
+static int
+still_there (const struct sandbox_stream *stream, struct error **err)
+{
+  auto_sandbox_record struct sandbox_record *record = NULL;
+
+  return host_find (stream->host, stream->sandbox, &record, err);
+}
+
 /* As transfer_wait, without its bound on a pause. */
 static int
 wait_long (const struct sandbox_stream *stream, struct error **err)
 {
+  int n;
+
   struct pollfd fds[3] = {
     { .fd = stream->transfer.pipe, .events = POLLIN },
     { .fd = stream->transfer.async.done_fd, .events = POLLIN },
     { .fd = stream->call.cancel_fd, .events = POLLIN }
   };
 
-  while (poll (fds, 3, -1) < 0)
-    if (errno != EINTR)
+  while ((n = poll (fds, 3, LOOK_MS)) <= 0) {
+    if (n < 0 && errno != EINTR)
       return error_set (err, E_IO, errno, "poll");
+    if (n == 0 && still_there (stream, err) < 0)
+      return -1;
+  }
   if (fds[2].revents)
     return error_set (err, E_EXEC_CANCELLED, 0, "%s: cancelled",
                       stream->path);

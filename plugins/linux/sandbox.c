@@ -27,6 +27,9 @@
 #include "linux.h"
 
 #define SOCKET_NAME "init.sock"
+/* That an init may take to accept, and between two attempts. */
+#define ACCEPT_NS 2000000000
+#define ACCEPT_STEP_NS 1000000
 
 int
 sandbox_id_valid (const char *id)
@@ -354,17 +357,27 @@ channel_open (struct sandbox *sb, const struct coffer_call *call,
 /* ENOENT when nobody listens: the folder of a sandbox that is gone. */
 static int
 socket_connect (struct linux_provider *self, const char *id,
-                struct link *link)
+                const struct coffer_call *call, struct link *link)
 {
+  const int64_t until = coffer_now_ns () + ACCEPT_NS;
   coffer_autoclose int folder
     = openat (self->runtime, id, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
   if (folder < 0)
     return -1;
-  /* Not to wait behind others when the init has stopped accepting: EAGAIN. */
-  link->fd = coffer_socket_connect (folder, SOCKET_NAME, SOCK_NONBLOCK);
-  if (link->fd >= 0)
-    return 0;
+  /* Many at once are more than can wait to be accepted; but nobody waits for
+   * long when the init has stopped accepting: EAGAIN. */
+  for (;;) {
+    link->fd = coffer_socket_connect (folder, SOCKET_NAME, SOCK_NONBLOCK);
+    if (link->fd >= 0)
+      return 0;
+    if (errno != EAGAIN || coffer_now_ns () > until
+        || coffer_wait_fd (-1, 0, coffer_now_ns () + ACCEPT_STEP_NS,
+                           call->cancel_fd) < 0)
+      break;
+    if (errno == ECANCELED)
+      return -1;
+  }
   if (errno == ECONNREFUSED)
     errno = ENOENT;
   return -1;
@@ -374,7 +387,7 @@ static int
 socket_link (struct linux_provider *self, const char *id,
              const struct coffer_call *call, struct link *link)
 {
-  if (socket_connect (self, id, link) == -1)
+  if (socket_connect (self, id, call, link) == -1)
     return -1;
   if (hello_take (link, call) == 0 && outside_show (link, call) == 0)
     return 0;
@@ -608,7 +621,7 @@ sandbox_end (struct linux_provider *self, const char *id, int folder,
   pidfd = noted_pidfd (folder);
   if (pidfd >= 0)
     return pidfd_end (pidfd, call);
-  if (socket_connect (self, id, &link) == -1)
+  if (socket_connect (self, id, call, &link) == -1)
     return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
   pidfd = peer_pidfd (&link, call);
   if (pidfd < 0)

@@ -9,10 +9,10 @@ coffer () { "$COFFER_BUILD/tests/mutants/coffer" "$@"; }
 serve_program=$COFFER_BUILD/tests/mutants/coffer
 
 serve_start || { ok "the daemon starts" false; finish; }
-first=$(coffer sandbox create --provider reference) && remember "$first"
-second=$(coffer sandbox create --provider reference) && remember "$second"
+first=$(coffer sandbox create --provider reference 2>"$err") && remember "$first"
+second=$(coffer sandbox create --provider reference 2>"$err") && remember "$second"
 client folders-client.py "$first" "$second"
-coffer sandbox kill "$first" >/dev/null
+coffer sandbox kill "$first" "$second" >/dev/null
 serve_stop
 is "the daemon ends" "$status" 0
 unlike "nothing broke in it" "$(cat "$T/serve.err") ." "AddressSanitizer|ThreadSanitizer|runtime error"

@@ -82,6 +82,15 @@ registry_load_one (const struct place *place, const char *id,
   return 0;
 }
 
+/* Nothing is ever changed. */
+uint64_t
+registry_stamp (const struct place *place, int64_t *newest_ns)
+{
+  (void) place;
+  *newest_ns = 0;
+  return 1;
+}
+
 int
 registry_find (const struct registry *registry, const char *id,
                const struct registry_entry **out, struct error **err)

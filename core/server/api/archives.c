@@ -28,7 +28,7 @@ archive_get (struct request *request, struct error **err)
                               .type = "application/x-tar" };
   const char *id;
 
-  if (!path || api_sandbox (request, &id, err) < 0)
+  if (!path || own_sandbox (request, &id, err) < 0)
     return -1;
   if (request->head)
     return reply_stream (request, 200, reply.type,
@@ -57,7 +57,7 @@ archive_put (struct request *request, struct error **err)
   const char *id;
   int r;
 
-  if (!path || api_sandbox (request, &id, err) < 0
+  if (!path || own_sandbox (request, &id, err) < 0
       || api_slot_take (request, SLOT_TRANSFER, err) < 0)
     return -1;
   r = sandbox_import (request->server->host, id, path, request->body_fd,

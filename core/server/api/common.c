@@ -18,15 +18,6 @@
 #define TURN_MS 20
 #define DAY_NS (INT64_C (86400) * 1000000000)
 
-int
-api_sandbox (const struct request *request, const char **id,
-             struct error **err)
-{
-  *id = request->params[0];
-  return sandbox_check_tenant (request->server->host, *id,
-                               request->caller.tenant, err);
-}
-
 char *
 api_path (const struct request *request, int folder, struct error **err)
 {

@@ -4,14 +4,8 @@
 #ifndef SERVER_API_COMMON_H
 #define SERVER_API_COMMON_H
 
-#include "sandbox/sandbox.h"
-#include "server/http.h"
-#include "server/server.h"
+#include "server/api/own.h"
 
-/* The sandbox that the path names first, when it is the caller's tenant's:
- * another's is not there, E_UNKNOWN_SANDBOX. */
-int api_sandbox (const struct request *request, const char **id,
-                 struct error **err);
 /* The path within it that is left of the request's, "." when nothing is;
  * folder: slashes at its end say nothing.  The caller frees. */
 char *api_path (const struct request *request, int folder, struct error **err);

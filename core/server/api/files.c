@@ -8,6 +8,7 @@
 #include <config.h>
 
 #include <ctype.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "server/api/common.h"
+#include "server/api/fields.h"
 #include "server/surfaces.h"
 
 #define OCTETS "application/octet-stream"
@@ -227,7 +229,7 @@ file_get (struct request *request, struct error **err)
 {
   const char *op = request_query (request, "op"), *id;
 
-  if (api_sandbox (request, &id, err) < 0)
+  if (own_sandbox (request, &id, err) < 0)
     return -1;
   if (!op)
     return file_read (request, id, err);
@@ -297,7 +299,7 @@ file_put (struct request *request, struct error **err)
   json_t *report;
   int r;
 
-  if (!path || api_sandbox (request, &id, err) < 0
+  if (!path || own_sandbox (request, &id, err) < 0
       || read_mode (request, &upload.mode, err) < 0
       || api_flag (request, "parents", &upload.parents, err) < 0
       || api_flag (request, "exclusive", &upload.exclusive, err) < 0
@@ -332,36 +334,29 @@ file_mkdir (struct request *request, const char *id, const char *path,
   return reply_json (request, 200, path_json (path), err);
 }
 
-/* A name as JSON has it: text, or {"b64": …} where it is not UTF-8. */
-static char *
-name_read (const json_t *value, struct error **err)
-{
-  const char *coded = json_string_value (json_object_get (value, "b64"));
-  const char *text = json_string_value (value);
-  char *bytes = NULL;
-  size_t size = 0;
-
-  if (text)
-    bytes = strndup (text, size = json_string_length (value));
-  else if (coded && json_object_size (value) == 1)
-    text_base64_decode (coded, &bytes, &size);
-  if (bytes && size && strlen (bytes) == size)
-    return bytes;
-  free (bytes);
-  error_set (err, E_REQUEST, 0, "to is no path");
-  return NULL;
-}
+struct rename {
+  char *to;
+};
 
 static int
 file_rename (struct request *request, const char *id, const char *path,
              struct error **err)
 {
+  static const struct field fields[] = {
+    { "to", field_path, offsetof (struct rename, to) }, { NULL }
+  };
   const struct provider_call call = request_call (request);
-  auto_free char *to = name_read (json_object_get (request->body, "to"), err);
+  struct rename rename = { NULL };
+  auto_free char *to = NULL;
   json_t *report;
+  int r = fields_read (request->body, fields, &rename, err);
 
-  if (!to || sandbox_rename (request->server->host, id, path, to, &call, err)
-               < 0)
+  to = rename.to;
+  if (r < 0)
+    return -1;
+  if (!to)
+    return error_set (err, E_REQUEST, 0, "to is missing: the new path");
+  if (sandbox_rename (request->server->host, id, path, to, &call, err) < 0)
     return -1;
   report = path_json (to);
   if (report)
@@ -388,7 +383,7 @@ file_post (struct request *request, struct error **err)
   const char *op = request_query (request, "op"), *id;
   auto_free char *path = api_path (request, 1, err);
 
-  if (!path || api_sandbox (request, &id, err) < 0)
+  if (!path || own_sandbox (request, &id, err) < 0)
     return -1;
   if (op && strcmp (op, "mkdir") == 0)
     return file_mkdir (request, id, path, err);
@@ -406,7 +401,7 @@ file_delete (struct request *request, struct error **err)
   auto_free char *path = api_path (request, 1, err);
   const char *id;
 
-  if (!path || api_sandbox (request, &id, err) < 0
+  if (!path || own_sandbox (request, &id, err) < 0
       || file_remove (request, id, path, err) < 0)
     return -1;
   return reply_empty (request, 204, err);
@@ -425,7 +420,7 @@ watch_get (struct request *request, struct error **err)
   auto_json json_t *stat = NULL;
   const char *kind, *id;
 
-  if (!path || api_sandbox (request, &id, err) < 0
+  if (!path || own_sandbox (request, &id, err) < 0
       || sandbox_stat (request->server->host, id, path, &call, &stat, err) < 0)
     return -1;
   kind = json_string_value (json_object_get (stat, "kind"));

@@ -3,7 +3,7 @@
 
 #include <config.h>
 
-#include "server/api/common.h"
+#include "server/api/own.h"
 #include "server/surfaces.h"
 
 static int
@@ -13,7 +13,7 @@ metrics_get (struct request *request, struct error **err)
   const char *id;
   json_t *metrics;
 
-  if (api_sandbox (request, &id, err) < 0
+  if (own_sandbox (request, &id, err) < 0
       || sandbox_metrics (request->server->host, id, &call, &metrics, err) < 0)
     return -1;
   return reply_json (request, 200, metrics, err);

@@ -48,7 +48,7 @@ port_get (struct request *request, struct error **err)
   uint32_t port;
 
   if (read_port (request, &port, err) < 0
-      || api_sandbox (request, &id, err) < 0
+      || own_sandbox (request, &id, err) < 0
       || sandbox_port (request->server->host, id, port, &call, &address, err)
            < 0)
     return -1;
@@ -136,7 +136,7 @@ port_any (struct request *request, struct error **err)
   uint32_t port;
 
   if (read_port (request, &port, err) < 0
-      || api_sandbox (request, &id, err) < 0
+      || own_sandbox (request, &id, err) < 0
       || !(proxy = proxy_new (request, port, err)))
     return -1;
   proxy->prefix = prefix_of (id, port);
