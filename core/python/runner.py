@@ -19,6 +19,7 @@ import io
 
 NAME = "<execute>"
 OWN = "<runner>"
+PLOTTING = ".matplotlib"        # in the working folder
 HEADER_MAX = 256 << 10
 DEPTH_MAX = 8                   # of folders below ./out
 ERROR_MAX = 1000
@@ -93,8 +94,22 @@ def reseed ():
 def quiet_libraries ():
   import os
   for name, value in (("OPENBLAS_NUM_THREADS", "1"), ("OMP_NUM_THREADS", "1"),
-                      ("MPLBACKEND", "Agg"), ("MPLCONFIGDIR", "/tmp")):
-    os.environ.setdefault (name, value)
+                      ("MPLBACKEND", "Agg"), ("MPLCONFIGDIR", PLOTTING)):
+    os.environ[name] = value
+
+
+def plotting_folder (imports):
+  """matplotlib wants a folder of its own, and of the distribution a file that
+  is not shown inside."""
+  if "matplotlib" not in imports:
+    return
+  try:
+    posix.mkdir (PLOTTING, 0o755)
+    posix.close (posix.open (PLOTTING + "/matplotlibrc",
+                             posix.O_WRONLY | posix.O_CREAT | posix.O_CLOEXEC,
+                             0o644))
+  except OSError:
+    pass
 
 
 def place_files (files):
@@ -337,6 +352,7 @@ def serve (channel):
     return 0
   request["code"] = None
   place_files (request["files"])
+  plotting_folder (request["imports"])
   status, told = run_program (program, own_policy, request["caps"])
   artifacts = Artifacts (request["caps"])
   artifacts.collect ()

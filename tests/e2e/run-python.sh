@@ -91,6 +91,15 @@ pd.read_csv("/etc/passwd")' --profile data-science
   is "pandas reads the files of the code, and no others" \
     "$status $(cat "$out") $(tail -1 "$err")" \
     "1 6 PermissionError: [Errno 13] Permission denied: '/etc/passwd'"
+  if [ -d /usr/lib/python3/dist-packages/matplotlib ]; then
+    python 'import matplotlib.pyplot as plt
+plt.plot([1, 2, 4])
+plt.show()' --profile data-science --artifacts "$T/figures"
+    is "figures of matplotlib are artifacts" \
+      "$status $(head -c 4 "$T/figures/figure-1.png" | tail -c 3)" "0 PNG"
+  else
+    skip "figures of matplotlib are artifacts" "python3-matplotlib"
+  fi
 else
   skip "numpy, pandas and scipy" "python3-numpy, python3-pandas, python3-scipy"
 fi

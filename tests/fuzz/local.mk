@@ -56,6 +56,12 @@ FUZZERS += %D%/fuzz-frame
 %C%_fuzz_frame_LDFLAGS = $(FUZZ_LINK_FLAGS)
 %C%_fuzz_frame_LDADD = $(UNIT_PROVIDER_LIBS)
 
+FUZZERS += %D%/fuzz-runner
+%C%_fuzz_runner_SOURCES = %D%/fuzz-runner.c $(FUZZ_MAIN)
+%C%_fuzz_runner_CFLAGS = $(FUZZ_CC_FLAGS)
+%C%_fuzz_runner_LDFLAGS = $(FUZZ_LINK_FLAGS)
+%C%_fuzz_runner_LDADD = core/python/libpython.a $(SANDBOX_TEST_LIBS)
+
 FUZZERS += %D%/fuzz-calls
 %C%_fuzz_calls_SOURCES = %D%/fuzz-calls.c $(FUZZ_MAIN)
 %C%_fuzz_calls_CFLAGS = $(FUZZ_CC_FLAGS)
