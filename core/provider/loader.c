@@ -4,10 +4,12 @@
 #include "config.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -61,38 +63,82 @@ module_check (const struct contract *contract, const struct coffer_note *note,
   return 0;
 }
 
+/* Newer than the oldest headers that coffer is built with: of the kernel's
+ * <linux/fs.h>. */
+struct map_query {
+  uint64_t size, flags, address;
+  uint64_t start, end, vma_flags, page_size, offset, inode;
+  uint32_t major_id, minor_id, name_size, build_id_size;
+  uint64_t name, build_id;
+};
+#define MAP_QUERY _IOWR ('f', 17, struct map_query)
+
+/* Linux 6.11 and newer tell of one address.  1 and 0; -1: this one does not. */
+static int
+address_asked (const void *address, const struct stat *st, int maps_fd)
+{
+  struct map_query query = { .size = sizeof query,
+                             .address = (uintptr_t) address };
+
+  if (ioctl (maps_fd, MAP_QUERY, &query) < 0)
+    return errno == ENOENT ? 0 : -1;
+  return query.inode == st->st_ino
+         && makedev (query.major_id, query.minor_id) == st->st_dev;
+}
+
+/* How many of `n` addresses; takes maps_fd. */
+static int
+addresses_read (const void *const *addresses, int n, const struct stat *st,
+                int take_maps_fd)
+{
+  unsigned long from, to, inode;
+  unsigned major_id, minor_id;
+  char line[512];
+  int found = 0, i;
+  FILE *maps = fdopen (take_maps_fd, "r");
+
+  if (!maps) {
+    close (take_maps_fd);
+    return 0;
+  }
+  while (found < n && fgets (line, sizeof line, maps))
+    if (sscanf (line, "%lx-%lx %*s %*x %x:%x %lu", &from, &to, &major_id,
+                &minor_id, &inode) == 5
+        && inode == st->st_ino && makedev (major_id, minor_id) == st->st_dev)
+      for (i = 0; i < n; i++)
+        found += (uintptr_t) addresses[i] >= from
+                 && (uintptr_t) addresses[i] < to;
+  fclose (maps);
+  return found;
+}
+
 /* Do `n` addresses lie in mappings of the file behind `fd`?  glibc matches
  * loaded objects by name, and a name is not proof.  A descriptor is data, so
  * that it lies in another mapping than the entry. */
 static int
 addresses_in_file (const void *const *addresses, int n, int fd, int maps_fd)
 {
-  unsigned long from, to, inode;
-  unsigned major_id, minor_id;
-  char line[512];
+  const int confined = maps_fd >= 0;
   struct stat st;
-  int found = 0, i;
-  FILE *maps;
+  int i, asked = 1;
 
   if (fstat (fd, &st) < 0)
     return 0;
-  maps_fd = maps_fd < 0 ? open ("/proc/self/maps", O_RDONLY | O_CLOEXEC)
-                        : fcntl (maps_fd, F_DUPFD_CLOEXEC, 0);
-  if (maps_fd < 0 || lseek (maps_fd, 0, SEEK_SET) < 0
-      || !(maps = fdopen (maps_fd, "r"))) {
-    if (maps_fd >= 0)
-      close (maps_fd);
+  maps_fd = confined ? fcntl (maps_fd, F_DUPFD_CLOEXEC, 0)
+                     : open ("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (maps_fd < 0)
+    return 0;
+  for (i = 0; !confined && asked == 1 && i < n; i++)
+    asked = address_asked (addresses[i], &st, maps_fd);
+  if (!confined && asked >= 0) {
+    close (maps_fd);
+    return asked;
+  }
+  if (lseek (maps_fd, 0, SEEK_SET) < 0) {
+    close (maps_fd);
     return 0;
   }
-  while (found < n && fgets (line, sizeof line, maps))
-    if (sscanf (line, "%lx-%lx %*s %*x %x:%x %lu", &from, &to, &major_id,
-                &minor_id, &inode) == 5
-        && inode == st.st_ino && makedev (major_id, minor_id) == st.st_dev)
-      for (i = 0; i < n; i++)
-        found += (uintptr_t) addresses[i] >= from
-                 && (uintptr_t) addresses[i] < to;
-  fclose (maps);
-  return found == n;
+  return addresses_read (addresses, n, &st, maps_fd) == n;
 }
 
 static int

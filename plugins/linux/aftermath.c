@@ -61,7 +61,6 @@ aftermath_leave (int *mount_ns)
     coffer_fd_close (mount_ns);
     close (pair[0]);
     close (pair[1]);
-
   }
   coffer_fd_close (mount_ns);
 }
