@@ -20,8 +20,13 @@
 void
 aftermath_expect (struct making *making)
 {
-  if (making->spec->single_exec && making->images == 0
-      && making->self->spare.creations == 0)
+  struct linux_provider *self = making->self;
+  int first;
+
+  pthread_mutex_lock (&self->lock);
+  first = self->spare.creations == 0;
+  pthread_mutex_unlock (&self->lock);
+  if (first && making->spec->single_exec && making->images == 0)
     making->mount_ns = openat (making->proc, "ns/mnt", O_RDONLY | O_CLOEXEC);
 }
 

@@ -47,9 +47,8 @@ names_read (DIR *dir, struct coffer_buffer *names)
   }
 }
 
-/* With the lock held. */
-static int
-names_renew (struct linux_provider *self)
+int
+etc_names_renew (struct linux_provider *self)
 {
   int fd = open ("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   struct stat now;
@@ -88,7 +87,7 @@ etc_names_copy (struct linux_provider *self, struct coffer_buffer *out)
   int r;
 
   pthread_mutex_lock (&self->lock);
-  r = names_renew (self);
+  r = etc_names_renew (self);
   if (r == 0)
     coffer_buffer_add (out, self->etc_names.data, self->etc_names.size);
   pthread_mutex_unlock (&self->lock);
@@ -107,7 +106,7 @@ etc_send (struct making *making)
   int r;
 
   pthread_mutex_lock (&self->lock);
-  r = names_renew (self);
+  r = etc_names_renew (self);
   if (r == 0) {
     request.more = self->etc_names.data;
     request.more_size = self->etc_names.size;

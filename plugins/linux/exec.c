@@ -139,19 +139,6 @@ start_fill (struct init_exec *body, const struct coffer_exec_start_opts *opts,
     }
 }
 
-/* As create chose them, here or elsewhere. */
-static int
-ids_of (struct linux_provider *self, const char *sandbox, struct ids *ids)
-{
-  struct sandbox *sb = sandbox_find (self, sandbox);
-
-  if (sb == NULL)
-    return sandbox_noted_ids (self, sandbox, ids);
-  *ids = sb->ids;
-  sandbox_unref (self, sb);
-  return 0;
-}
-
 /* Root's pipes and terminals belong to root: as /dev/stdout they could not be
  * opened by the sandbox's user.  What has a name on a disk stays as it is, and
  * so does a terminal that is not made for this command. */
@@ -164,7 +151,7 @@ streams_give (struct linux_provider *self, const char *sandbox,
   struct ids ids;
   int i;
 
-  if (ids_of (self, sandbox, &ids) == -1 || !ids.privileged)
+  if (sandbox_ids (self, sandbox, &ids) == -1 || !ids.privileged)
     return;
   for (i = 0; i < 3; i++) {
     if (streams[i] < 0 || fstat (streams[i], &st) == -1 || st.st_uid != 0

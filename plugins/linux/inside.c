@@ -11,10 +11,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "linux.h"
@@ -71,10 +74,28 @@ path_full (struct coffer_call *call, const char *path, char *out, size_t size)
   return COFFER_OK;
 }
 
+/* A root whose names are made once for many sandboxes (skeleton.c) belongs to
+ * none of them: whose it is now was written down when it was made. */
+static void
+owner_find (struct linux_provider *self, const char *sandbox, int root,
+            struct stat *st)
+{
+  struct statfs fs;
+  struct ids ids;
+
+  if (st->st_uid != 0 || fstatfs (root, &fs) == -1
+      || fs.f_type != TMPFS_MAGIC || (fs.f_flags & ST_RDONLY) == 0
+      || sandbox_ids (self, sandbox, &ids) == -1 || !ids.privileged)
+    return;
+  st->st_uid = ids.uid;
+  st->st_gid = ids.gid;
+}
+
 /* The ids that the sandbox's user has out here: the owner of its /tmp's
  * siblings, read from the root itself. */
 static int32_t
-ids_enter (struct coffer_call *call, struct visit *visit)
+ids_enter (struct linux_provider *self, struct coffer_call *call,
+           const char *sandbox, struct visit *visit)
 {
   struct stat st;
 
@@ -82,6 +103,7 @@ ids_enter (struct coffer_call *call, struct visit *visit)
     return COFFER_OK;
   if (fstat (visit->root, &st) == -1)
     return coffer_fail_errno (call, errno, "the sandbox's root");
+  owner_find (self, sandbox, visit->root, &st);
   /* No init owns such a thing, whatever it hands out as its root. */
   if (st.st_uid == 0 || st.st_gid == 0 || !S_ISDIR (st.st_mode))
     return coffer_fail (call, COFFER_INTERNAL,
@@ -116,7 +138,7 @@ visit_begin (void *self, struct coffer_call *call, const char *sandbox,
   visit->path = visit->full;
   if (visit->root < 0)
     return coffer_fail (call, COFFER_INTERNAL, "the init gave no root");
-  return ids_enter (call, visit);
+  return ids_enter (self, call, sandbox, visit);
 }
 
 int32_t

@@ -80,6 +80,7 @@ provider_free (struct linux_provider *self)
   for (i = 0; i < INIT_SLOTS; i++)
     coffer_fd_close (&self->slots[i]);
   coffer_fd_close (&self->runtime);
+  coffer_fd_close (&self->skeleton);
   coffer_buffer_free (&self->etc_names);
   pthread_mutex_destroy (&self->lock);
   free (self);
@@ -97,7 +98,7 @@ linux_open (struct coffer_call *call, void *none, const char *const *config,
   if (self == NULL)
     return coffer_fail (call, COFFER_INTERNAL, "no memory");
   pthread_mutex_init (&self->lock, NULL);
-  self->runtime = -1;
+  self->runtime = self->skeleton = -1;
   spare_init (self, config);
   self->init = file_take (opts, "coffer-init");
   for (i = 0; i < INIT_SLOTS; i++)

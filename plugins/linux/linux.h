@@ -89,6 +89,11 @@ struct init_process {
   struct ids ids;
 };
 
+/* When the names in / and in /etc last changed. */
+struct root_stamp {
+  int64_t seconds[2], ns[2];
+};
+
 /* The init of the next sandbox (spare.c). */
 struct spare {
   int wanted;
@@ -104,7 +109,7 @@ struct spare {
   struct init_prepare asked;    /* what the last sandbox had */
   uid_t uid;                    /* who made it */
   gid_t gid;
-  struct timespec root;         /* when names of / last changed */
+  struct root_stamp root;
   int mounts;                   /* tells that this process's have changed */
   ssize_t cgroups_size;
   char cgroups[1024];
@@ -114,7 +119,8 @@ struct spare {
 #define INIT_SLOTS 4
 
 struct linux_provider {
-  pthread_mutex_t lock;         /* of sandboxes, their refs, and the spare */
+  pthread_mutex_t lock;         /* of sandboxes, their refs, the spare, and
+                                 * what is kept of the machine's / and /etc */
   struct sandbox *sandboxes;
   struct sandbox *dying;        /* killed, not yet reaped */
   int runtime;                  /* folder, -1: none */
@@ -124,6 +130,9 @@ struct linux_provider {
   int slots[INIT_SLOTS];        /* copies of `init`, -1: none */
   int slot_used[INIT_SLOTS];
   struct spare spare;
+  int skeleton;                 /* of roots (skeleton.c), -1 */
+  int skeleton_refused;
+  struct root_stamp skeleton_stamp;
   int etc_read;                 /* the names are those of /etc as in `etc` */
   struct stat etc;
   struct coffer_buffer etc_names;
@@ -224,9 +233,8 @@ int sandbox_folder (struct linux_provider *self, const char *id, int make,
 /* Writes down which process the init of a new sandbox is, and whose it is. */
 int sandbox_note_init (int folder, int pidfd, pid_t pid,
                        const struct ids *ids);
-/* The ids that were written down with it: 0, or -1. */
-int sandbox_noted_ids (struct linux_provider *self, const char *id,
-                       struct ids *ids);
+/* The ids that were chosen for it, here or elsewhere: 0, or -1. */
+int sandbox_ids (struct linux_provider *self, const char *id, struct ids *ids);
 /* With the folder locked: what is left of a sandbox whose init is gone. */
 void sandbox_clear (int folder);
 void sandbox_remove (struct linux_provider *self, const char *id, int folder);

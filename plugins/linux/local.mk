@@ -47,7 +47,9 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/protocol.h \
   %D%/reach.c \
   %D%/require.c \
+  %D%/root-names.h \
   %D%/sandbox.c \
+  %D%/skeleton.c \
   %D%/spare.c \
   %D%/spawn.c \
   %D%/spawn.h \
@@ -109,8 +111,10 @@ CLEANFILES += %D%/init/filter.h
   %D%/init/template.c \
   %D%/init/usage.c \
   %D%/init/warm.c \
+  %D%/etc-names.h \
   %D%/layer.h \
-  %D%/protocol.h
+  %D%/protocol.h \
+  %D%/root-names.h
 nodist_%C%_coffer_init_SOURCES = %D%/init/filter.h
 %C%_coffer_init_CPPFLAGS = -I$(top_builddir)/%D%/init
 %C%_coffer_init_CFLAGS = -std=gnu11 $(WARN) -ffreestanding \

@@ -258,16 +258,20 @@ shape_fill (const struct making *making, struct init_prepare *shape)
     shape->flags |= PLAN_HOST_NETWORK;
   if (spec->template_name != NULL)
     shape->flags |= PLAN_TEMPLATE;
+  if (skeleton_fits (making))
+    shape->flags |= PLAN_SKELETON;
   LAYERS_GIVE (shape->layers);
 }
 
 int
-shape_send (const struct init_process *init, const struct init_prepare *shape,
-            const struct cgroup *group, const struct coffer_call *call)
+shape_send (struct linux_provider *self, const struct init_process *init,
+            const struct init_prepare *shape, const struct cgroup *group,
+            const struct coffer_call *call)
 {
+  coffer_autoclose int tree = -1;
   struct init_prepare body = *shape;
   struct link link = { .fd = init->control };
-  int fds[CGROUP_OWN];
+  int fds[CGROUP_OWN + 1];
   struct request request = { .type = INIT_PREPARE, .body = &body,
                              .size = sizeof body, .fds = fds };
   size_t i;
@@ -280,6 +284,12 @@ shape_send (const struct init_process *init, const struct init_prepare *shape,
     if (group->own[i] >= 0)
       fds[request.n_fds++] = group->own[i];
   body.own_groups = (uint32_t) request.n_fds;
+  if (body.flags & PLAN_SKELETON)
+    tree = skeleton_take (self);
+  if (tree >= 0)
+    fds[request.n_fds++] = tree;
+  else
+    body.flags &= ~(uint32_t) PLAN_SKELETON;
   return link_send (&link, &request, call);
 }
 

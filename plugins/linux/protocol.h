@@ -93,7 +93,8 @@ struct init_hello {
   uint32_t flags;
 };
 
-/* Flags of the plan: PRIVILEGED, ROOT_WRITABLE, STRICT, HOST_NETWORK, TEMPLATE.
+/* Flags of the plan: PRIVILEGED, ROOT_WRITABLE, STRICT, HOST_NETWORK, TEMPLATE,
+ * and SKELETON, whose descriptor comes after those of groups.
  * An init that is made ahead knows no more of its sandbox than this. */
 struct init_prepare {
   uint32_t size;
@@ -120,7 +121,9 @@ enum init_plan_flag {
                                  * that a command writes itself into */
   PLAN_HOST_NETWORK = 2048,     /* the network namespace is the maker's */
   PLAN_PROXY = 4096,            /* READY has a listener, for coffer-proxy */
-  PLAN_TEMPLATE = 8192          /* the first mount stands for the host's /usr */
+  PLAN_TEMPLATE = 8192,         /* the first mount stands for the host's /usr */
+  PLAN_SKELETON = 16384         /* descriptor: a root, read-only, with what
+                                 * names every root has */
 };
 
 /* Followed by `mounts` times init_mount and then by the strings: at offsets,

@@ -516,9 +516,8 @@ sandbox_note_init (int folder, int pidfd, pid_t pid, const struct ids *ids)
 }
 
 /* What is noted of a sandbox that was made elsewhere. */
-int
-sandbox_noted_ids (struct linux_provider *self, const char *id,
-                   struct ids *ids)
+static int
+noted_ids (struct linux_provider *self, const char *id, struct ids *ids)
 {
   char name[SANDBOX_ID_MAX + 8], text[96];
   ssize_t n;
@@ -533,6 +532,18 @@ sandbox_noted_ids (struct linux_provider *self, const char *id,
                  &ids->gid)
            == 3
     ? 0 : -1;
+}
+
+int
+sandbox_ids (struct linux_provider *self, const char *id, struct ids *ids)
+{
+  struct sandbox *sb = sandbox_find (self, id);
+
+  if (sb == NULL)
+    return noted_ids (self, id, ids);
+  *ids = sb->ids;
+  sandbox_unref (self, sb);
+  return 0;
 }
 
 /* The process that was written down, if it is still there: whoever a hostile

@@ -93,28 +93,20 @@ shape_same (const struct init_prepare *a, const struct init_prepare *b)
   return memcmp (a, b, sizeof *a) == 0;
 }
 
-/* When the names in / last changed. */
-static struct timespec
-root_changed (void)
-{
-  struct stat st;
-
-  return stat ("/", &st) == 0 ? st.st_mtim : (struct timespec){ 0, 0 };
-}
-
 /* Whether it is as if it were made now. */
 static int
 spare_holds (const struct spare *spare)
 {
-  const struct timespec root = root_changed ();
+  struct root_stamp root;
   struct pollfd fds[2] = { { .fd = spare->init.pidfd, .events = POLLIN },
                            { .fd = spare->mounts, .events = POLLPRI } };
   char now[sizeof spare->cgroups];
   ssize_t size;
 
+  root_stamp_take (&root);
   if (spare->maker != getpid () || spare->uid != geteuid ()
-      || spare->gid != getegid () || root.tv_sec != spare->root.tv_sec
-      || root.tv_nsec != spare->root.tv_nsec || poll (fds, 2, 0) != 0)
+      || spare->gid != getegid () || !root_stamp_same (&root, &spare->root)
+      || poll (fds, 2, 0) != 0)
     return 0;
   size = cgroups_read (now, sizeof now);
   return size >= 0 && size < (ssize_t) sizeof now
@@ -195,7 +187,7 @@ spare_start (struct linux_provider *self, struct spare *spare)
   const char *text;
 
   spare->mounts = open ("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-  spare->root = root_changed ();
+  root_stamp_take (&spare->root);
   spare->uid = geteuid ();
   spare->gid = getegid ();
   spare->cgroups_size = cgroups_read (spare->cgroups, sizeof spare->cgroups);
@@ -204,7 +196,8 @@ spare_start (struct linux_provider *self, struct spare *spare)
     return -1;
   wanted.ids = spare->init.ids;
   return init_start (self, &wanted, &spare->init, &text) == -1
-           ? -1 : shape_send (&spare->init, &spare->shape, NULL, &call);
+           ? -1 : shape_send (self, &spare->init, &spare->shape, NULL,
+                           &call);
 }
 
 /* Nobody else touches the spare while it is busy. */

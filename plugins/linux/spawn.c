@@ -374,7 +374,9 @@ child_tell (struct making *making)
 
   if (!making->prepared) {
     shape_fill (making, &shape);
-    if (shape_send (&init, &shape, &making->cgroup, making->call) == -1
+    if (shape_send (making->self, &init, &shape, &making->cgroup,
+                    making->call)
+          == -1
         && errno != ECONNRESET)
       return coffer_fail_errno (making->call, errno, "what to prepare");
   }

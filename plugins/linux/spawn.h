@@ -13,6 +13,7 @@
  * limits.c    limits: their ranges, by what means, which of them hold
  * network.c   what it may reach, and the proxy for that
  * facts.c     what came of it
+ * skeleton.c  the names in its root, made once for many
  * aftermath.c not waiting for what the kernel takes down */
 
 #ifndef LINUX_SPAWN_H
@@ -86,10 +87,10 @@ int project_cap (struct making *making, int source);
 int32_t image_mount (struct making *making, const struct coffer_mount *mount,
                      int *out);
 /* What is prepared for a sandbox before its plan; ids are added when that is
- * sent, and the groups that it is to enter by itself (NULL: none). */
+ * sent, the groups that it is to enter by itself (NULL: none), and its root. */
 void shape_fill (const struct making *making, struct init_prepare *shape);
 /* -1 with errno. */
-int shape_send (const struct init_process *init,
+int shape_send (struct linux_provider *self, const struct init_process *init,
                 const struct init_prepare *shape, const struct cgroup *group,
                 const struct coffer_call *call);
 int plan_send (struct making *making);
@@ -142,6 +143,8 @@ int32_t network_begin (struct making *making);
 
 /* ---- etc.c -------------------------------------------------------------- */
 
+/* With the lock held: as they are now, in self->etc_names.  0, or -1. */
+int etc_names_renew (struct linux_provider *self);
 /* After the plan: what of the host's /etc is shown.  -1 with errno. */
 int etc_send (struct making *making);
 
@@ -149,6 +152,15 @@ int etc_send (struct making *making);
 
 /* With its init there: what is needed not to wait for it at its end. */
 void aftermath_expect (struct making *making);
+
+/* ---- skeleton.c --------------------------------------------------------- */
+
+/* Whether it can have a root whose names were made before. */
+int skeleton_fits (const struct making *making);
+/* A mount of it, in no tree yet; -1: there is none. */
+int skeleton_take (struct linux_provider *self);
+void root_stamp_take (struct root_stamp *out);
+int root_stamp_same (const struct root_stamp *a, const struct root_stamp *b);
 
 /* ---- spare.c ------------------------------------------------------------ */
 

@@ -247,10 +247,10 @@ test_a_forked_process_leaves_it_alone (void **state)
 static int
 changed_mounts (void)
 {
-  const char *argv[] = { "cat", "/data/new", NULL };
+  const char *argv[] = { "cat", "/tmp/data/new", NULL };
   char folder[] = "/tmp/coffer-spare-XXXXXX", path[64];
   struct coffer_mount shown = { sizeof shown, .source = folder,
-                                .target = "/data" };
+                                .target = "/tmp/data" };
   const struct coffer_mount *mounts[] = { &shown, NULL };
   struct coffer_sandbox_spec spec = lasting;
   static struct outcome outcome;

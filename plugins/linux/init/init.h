@@ -90,6 +90,7 @@ struct plan {
   const struct packet *packet;
   const char *hostname;
   int control;                  /* the connection that it came on */
+  int skeleton;                 /* its root, with its names; -1 */
   int lifeline, listener;
   size_t first_mount_fd;
 };
@@ -113,6 +114,8 @@ extern int host_pts;            /* folder, -1: none */
 
 /* Its parts, for proc.c and template.c: the root that is being made, and mounts. */
 int setup_root (void);
+/* An empty folder in it that nobody can fill; NULL: one is to be made. */
+const char *setup_empty (void);
 void attributes_set (const char *step, int mount, uint64_t flags,
                      int recursive);
 void mount_attach (const char *step, int mount, int dir, const char *name);
@@ -164,7 +167,7 @@ void confine_all (const struct plan *plan, struct facts *facts);
 /* ---- landlock.c --------------------------------------------------------- */
 
 /* While there are capabilities: what must be prepared for reading back. */
-void landlock_prepare (const struct plan *plan);
+void landlock_prepare (const struct plan *plan, int data);
 void landlock_enter (const struct plan *plan);
 void landlock_facts (struct facts *facts);
 void landlock_done (void);

@@ -133,15 +133,16 @@ rules_add (const struct plan *plan, int ruleset)
 
 /* ---- reading back ------------------------------------------------------- */
 
+/* In the file system for data, but in none of its folders that are shown. */
 void
-landlock_prepare (const struct plan *plan)
+landlock_prepare (const struct plan *plan, int data)
 {
   if (plan->shape.flags & PLAN_ROOT_WRITABLE)
     return;                     /* the rules then name the whole root */
-  must ("landlock probe", SYS (mknodat, AT_FDCWD_, "/.probe", 0100444, 0));
-  probe = (int) must ("landlock probe", SYS (openat, AT_FDCWD_, "/.probe",
+  must ("landlock probe", SYS (mknodat, data, "probe", 0100444, 0));
+  probe = (int) must ("landlock probe", SYS (openat, data, "probe",
                                              O_PATH_ | O_CLOEXEC_));
-  must ("landlock probe", SYS (unlinkat, AT_FDCWD_, "/.probe", 0));
+  must ("landlock probe", SYS (unlinkat, data, "probe", 0));
 }
 
 static int

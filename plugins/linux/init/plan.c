@@ -7,16 +7,21 @@
 void
 shape_read (struct packet *packet, struct plan *plan)
 {
+  const uint32_t *groups = &plan->shape.own_groups;
   size_t i;
 
+  plan->skeleton = -1;
   if (packet->header->type != INIT_PREPARE
       || packet_body (packet, &plan->shape, sizeof plan->shape) == NULL
       || plan->shape.size != sizeof plan->shape
-      || plan->shape.own_groups != packet->n_fds)
+      || packet->n_fds
+           != *groups + ((plan->shape.flags & PLAN_SKELETON) ? 1u : 0u))
     setup_fail ("preparations", -EPROTO_);
   LAYERS_TAKE (plan->shape.layers);
-  for (i = 0; i < packet->n_fds; i++)
+  for (i = 0; i < *groups; i++)
     group_join (packet->fds[i]);
+  if (plan->shape.flags & PLAN_SKELETON)
+    plan->skeleton = packet->fds[*groups];
 }
 
 void

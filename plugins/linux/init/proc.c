@@ -105,6 +105,7 @@ proc_make (void)
         "proc/kmsg" };
   static const char *const folders[]
     = { "proc/acpi", "proc/scsi", "proc/asound" };
+  const char *empty;
   int tree;
   size_t i;
 
@@ -136,9 +137,13 @@ proc_make (void)
   }
   for (i = 0; i < sizeof files / sizeof files[0]; i++)
     proc_cover (files[i], setup_root (), "dev/null");
-  /* An empty folder that can no longer be filled: its name is gone. */
-  must ("proc: cover", SYS (mkdirat, setup_root (), ".nothing", 0555));
+  /* An empty folder that can no longer be filled: its name is gone, or its
+   * file system is read-only for good. */
+  empty = setup_empty ();
+  if (empty == NULL)
+    must ("proc: cover", SYS (mkdirat, setup_root (), ".nothing", 0555));
   for (i = 0; i < sizeof folders / sizeof folders[0]; i++)
-    proc_cover (folders[i], setup_root (), ".nothing");
-  must ("proc: cover", SYS (unlinkat, setup_root (), ".nothing", 0x200));
+    proc_cover (folders[i], setup_root (), empty ? empty : ".nothing");
+  if (empty == NULL)
+    must ("proc: cover", SYS (unlinkat, setup_root (), ".nothing", 0x200));
 }

@@ -8,6 +8,7 @@
 
 #include "init.h"
 #include "../etc-names.h"
+#include "../root-names.h"
 
 #define AT_FDCWD_ -100
 #define AT_EMPTY_PATH_ 0x1000
@@ -57,12 +58,19 @@ struct statx_ {
 
 int host_pts = -1;
 static int root = -1;           /* of the sandbox */
+static int skeleton = -1;       /* that root, with its names made already */
 static struct statx_ root_stat, data_stat;
 
 int
 setup_root (void)
 {
   return root;
+}
+
+const char *
+setup_empty (void)
+{
+  return skeleton < 0 ? 0 : "opt";
 }
 
 static void
@@ -135,13 +143,29 @@ tree_clone (int dir, const char *path, unsigned flags)
 static void
 dir_make (const char *path, unsigned mode)
 {
-  must (path, SYS (mkdirat, root, path, mode));
+  if (skeleton < 0)
+    must (path, SYS (mkdirat, root, path, mode));
 }
 
 static void
 link_make (const char *target, const char *path)
 {
-  must (path, SYS (symlinkat, target, root, path));
+  if (skeleton < 0)
+    must (path, SYS (symlinkat, target, root, path));
+}
+
+/* 0: it is not in the skeleton, having come when that was there already. */
+static int
+place_make (const char *path, int is_folder)
+{
+  long r = is_folder ? SYS (mkdirat, root, path, 0755)
+                     : SYS (mknodat, root, path, S_IFREG_ | 0444, 0);
+
+  if (skeleton < 0)
+    must (path, r);
+  else if (r != -EEXIST_)
+    return 0;
+  return 1;
 }
 
 /* Shows a path of the host, read-only, at the same place below the new root.
@@ -156,12 +180,12 @@ host_show (const char *path)
     return 0;
   must (path, tree);
   stat_fd (path, tree, &st);
-  if ((st.mode & S_IFMT_) == S_IFDIR_)
-    must (path, SYS (mkdirat, root, path + 1, 0755));
-  else if ((st.mode & S_IFMT_) == S_IFREG_)
-    must (path, SYS (mknodat, root, path + 1, S_IFREG_ | 0444, 0));
-  else
+  if ((st.mode & S_IFMT_) != S_IFDIR_ && (st.mode & S_IFMT_) != S_IFREG_)
     setup_fail (path, -EINVAL_);
+  if (!place_make (path + 1, (st.mode & S_IFMT_) == S_IFDIR_)) {
+    fd_close (tree);
+    return 0;
+  }
   attributes_set (path, tree, ATTR_RDONLY_ | ATTR_NOSUID_ | ATTR_NODEV_, 1);
   mount_attach (path, tree, root, path + 1);
   fd_close (tree);
@@ -173,13 +197,14 @@ host_show (const char *path)
 static void
 root_make (const struct plan *plan)
 {
-  uint64_t bytes = 4 << 20;
+  uint64_t bytes = ROOT_BYTES;
 
   if (plan->shape.flags & PLAN_ROOT_WRITABLE)
     bytes = plan->shape.disk_bytes;
   must ("mounts: private",
         SYS (mount, 0, "/", 0, MS_REC_ | MS_PRIVATE_, 0));
-  root = tmpfs_new ("root: tmpfs", bytes, 4096);
+  root = skeleton >= 0 ? skeleton
+                       : tmpfs_new ("root: tmpfs", bytes, ROOT_INODES);
   stat_fd ("root: stat", root, &root_stat);
   mount_attach ("root: attach", root, AT_FDCWD_, "/");
 }
@@ -187,27 +212,27 @@ root_make (const struct plan *plan)
 static void
 system_show (void)
 {
-  static const char *const names[]
-    = { "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32" };
   char target[256];
   size_t i;
   long n;
 
   host_show ("/usr");
-  for (i = 0; i < sizeof names / sizeof names[0]; i++) {
-    n = SYS (readlinkat, AT_FDCWD_, names[i], target, sizeof target - 1);
+  for (i = 0; skeleton < 0 && i < sizeof root_systems / sizeof root_systems[0];
+       i++) {
+    n = SYS (readlinkat, AT_FDCWD_, root_systems[i], target,
+             sizeof target - 1);
     if (n == -ENOENT_)
       continue;
     if (n == -EINVAL_) {
-      host_show (names[i]);
+      host_show (root_systems[i]);
       continue;
     }
-    must (names[i], n);
+    must (root_systems[i], n);
     target[n] = '\0';
     if (text_starts (target, "usr/") || text_starts (target, "/usr/"))
-      link_make (target, names[i] + 1);
+      link_make (target, root_systems[i] + 1);
     else
-      host_show (names[i]);
+      host_show (root_systems[i]);
   }
 }
 
@@ -227,6 +252,7 @@ data_make (const struct plan *plan)
   must ("data: workspace", SYS (mkdirat, data, "w", 0755));
   must ("data: tmp", SYS (mkdirat, data, "t", 01777));
   must ("data: shm", SYS (mkdirat, data, "s", 01777));
+  landlock_prepare (plan, data);
   mount_attach ("data: attach", data, root, "tmp");
   for (i = 0; i < 3; i++)
     trees[i] = (int) must ("data: clone", tree_clone (root, parts[i], 0));
@@ -240,9 +266,6 @@ data_make (const struct plan *plan)
 static void
 devices_make (void)
 {
-  static const char *const devices[]
-    = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
-        "/dev/tty" };
   static const char *const pts[] = { "newinstance", NULL, "ptmxmode", "0666",
                                      "mode", "0620", "max", "256", NULL };
   size_t i;
@@ -251,56 +274,29 @@ devices_make (void)
   /* Terminals of commands are of the host's /dev/pts: for Landlock's rules. */
   host_pts = (int) SYS (openat, AT_FDCWD_, "/dev/pts",
                         O_PATH_ | O_DIRECTORY_ | O_CLOEXEC_);
-  for (i = 0; i < sizeof devices / sizeof devices[0]; i++) {
-    mount = tree_clone (AT_FDCWD_, devices[i], 0);
-    if (mount == -ENOENT_ && text_equal (devices[i], "/dev/tty"))
+  for (i = 0; i < sizeof root_devices / sizeof root_devices[0]; i++) {
+    const char *device = root_devices[i];
+
+    mount = tree_clone (AT_FDCWD_, device, 0);
+    if (mount == -ENOENT_ && text_equal (device, "/dev/tty"))
       continue;                 /* some containers have none */
-    must (devices[i], mount);
-    must (devices[i],
-          SYS (mknodat, root, devices[i] + 1, S_IFREG_ | 0444, 0));
+    must (device, mount);
+    if (!place_make (device + 1, 0))
+      setup_fail (device, -ENOENT_);
     /* Read-only is about the node itself; writing to the device still works. */
-    attributes_set (devices[i], mount,
+    attributes_set (device, mount,
                     ATTR_RDONLY_ | ATTR_NOSUID_ | ATTR_NOEXEC_, 0);
-    mount_attach (devices[i], mount, root, devices[i] + 1);
+    mount_attach (device, mount, root, device + 1);
     fd_close (mount);
   }
   mount = filesystem_new ("devpts", "devpts", pts,
                           ATTR_NOSUID_ | ATTR_NOEXEC_);
   mount_attach ("devpts", mount, root, "dev/pts");
   fd_close (mount);
-  link_make ("pts/ptmx", "dev/ptmx");
-  link_make ("/proc/self/fd", "dev/fd");
-  link_make ("/proc/self/fd/0", "dev/stdin");
-  link_make ("/proc/self/fd/1", "dev/stdout");
-  link_make ("/proc/self/fd/2", "dev/stderr");
 }
 
 /* ---- /etc --------------------------------------------------------------- */
 
-struct etc_file {
-  const char *path, *text;
-};
-
-static const struct etc_file etc_files[] = {
-  { "etc/passwd",
-    "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
-    "user:x:1000:1000:user:/workspace:/bin/sh\n"
-    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n" },
-  { "etc/group", "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n" },
-  { "etc/nsswitch.conf",
-    "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
-    "networks: files\nprotocols: files\nservices: files\n" },
-  { "etc/hosts", "127.0.0.1 localhost coffer\n::1 localhost coffer\n" },
-  { "etc/resolv.conf", "# This sandbox has no network.\n" },
-  { "etc/mime.types",
-    "application/gzip gz\napplication/json json\napplication/pdf pdf\n"
-    "application/wasm wasm\napplication/x-tar tar\napplication/xml xml\n"
-    "application/zip zip\naudio/mpeg mp3\naudio/wav wav\nfont/woff2 woff2\n"
-    "image/gif gif\nimage/jpeg jpg jpeg\nimage/png png\n"
-    "image/svg+xml svg\nimage/webp webp\ntext/css css\ntext/csv csv\n"
-    "text/html html htm\ntext/javascript js mjs\ntext/markdown md\n"
-    "text/plain txt\ntext/x-python py\nvideo/mp4 mp4\nvideo/webm webm\n" },
-};
 
 static void
 etc_write (const struct etc_file *file)
@@ -369,7 +365,7 @@ static void
 localtime_make (void)
 {
   char target[256];
-  const char *zone = "/usr/share/zoneinfo/Etc/UTC";
+  const char *zone = ROOT_ZONE;
   long n = SYS (readlinkat, AT_FDCWD_, "/etc/localtime", target,
                 sizeof target - 1);
 
@@ -549,7 +545,6 @@ root_enter (const struct plan *plan)
   if (LAYER_ON (DETACH))
     must ("root: detach the old one", SYS (umount2, ".", MNT_DETACH_));
   must ("root: chdir", SYS (chdir, "/"));
-  landlock_prepare (plan);
   if (!(plan->shape.flags & PLAN_ROOT_WRITABLE))
     must ("root: read-only",
           SYS (mount_setattr, AT_FDCWD_, "/", 0, &attributes,
@@ -567,19 +562,19 @@ template_is (const struct plan *plan)
 static void
 world_begin (const struct plan *plan)
 {
-  static const char *const folders[]
-    = { "proc", "dev", "dev/pts", "dev/shm", "tmp", "workspace", "run", "var",
-        "home", "opt" };
   size_t i;
 
+  skeleton = plan->skeleton;
   root_make (plan);
-  for (i = 0; i < sizeof folders / sizeof folders[0]; i++)
-    dir_make (folders[i], 0755);
-  link_make ("../tmp", "var/tmp");
+  for (i = 0; i < sizeof root_folders / sizeof root_folders[0]; i++)
+    dir_make (root_folders[i], 0755);
+  for (i = 0; i < sizeof root_links / sizeof root_links[0]; i++)
+    link_make (root_links[i].target, root_links[i].path);
   if (!template_is (plan)) {
     system_show ();
     dir_make ("etc", 0755);
-    etc_make (plan);
+    if (skeleton < 0)
+      etc_make (plan);
   }
   devices_make ();
   data_make (plan);
