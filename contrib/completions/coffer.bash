@@ -13,10 +13,10 @@ _coffer ()
         if ((COMP_CWORD == i + 1)); then COMPREPLY=($(compgen -f -c -- "$cur"))
         else COMPREPLY=($(compgen -f -- "$cur")); fi
         return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--python|--artifacts|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--log|--socket) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--python|--artifacts|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--tenant|--rights|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--log|--socket|--anonymous|--allow-host) skip=1 ;;
       -*) ;;
       *) case $path in
-           ''|sandbox|template|profile|provider) path=${path:+$path }$word ;;
+           ''|sandbox|template|profile|token|provider) path=${path:+$path }$word ;;
            *) count=$((count + 1)) ;;
          esac ;;
     esac
@@ -29,14 +29,15 @@ _coffer ()
     --profile) COMPREPLY=($(compgen -W "$(coffer profile list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
     --template) COMPREPLY=($(compgen -W "$(coffer template list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
     --provider) COMPREPLY=($(compgen -W "$(coffer provider list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
-    --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--python|--artifacts|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--log|--socket) return ;;
+    --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--python|--artifacts|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--tenant|--rights|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--log|--socket|--anonymous|--allow-host) return ;;
   esac
   if [[ $cur != -* ]]; then
     case $path in
-      '') COMPREPLY=($(compgen -W 'run sandbox template profile provider seal kit serve call contract explain version help' -- "$cur")); return ;;
+      '') COMPREPLY=($(compgen -W 'run sandbox template profile token provider seal kit serve call contract explain version help' -- "$cur")); return ;;
       sandbox) COMPREPLY=($(compgen -W 'create list info kill prune connect extend pause resume exec attach shell upload download ls metrics ps signal port' -- "$cur")); return ;;
       template) COMPREPLY=($(compgen -W 'add list remove' -- "$cur")); return ;;
       profile) COMPREPLY=($(compgen -W 'list show' -- "$cur")); return ;;
+      token) COMPREPLY=($(compgen -W 'create list revoke' -- "$cur")); return ;;
       provider) COMPREPLY=($(compgen -W 'list info enable disable default doctor verify install upgrade uninstall pack' -- "$cur")); return ;;
       'profile show')
         if ((count == 0)); then
@@ -94,6 +95,9 @@ _coffer ()
     'template remove') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'profile list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'profile show') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'token create') COMPREPLY=($(compgen -W "--tenant --rights --ttl $common" -- "$cur")) ;;
+    'token list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
+    'token revoke') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'provider list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'provider info') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'provider enable') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
@@ -107,7 +111,7 @@ _coffer ()
     'provider pack') COMPREPLY=($(compgen -W "--output --sign $common" -- "$cur")) ;;
     'seal') COMPREPLY=($(compgen -W "--output --dir $common" -- "$cur")) ;;
     'kit') COMPREPLY=($(compgen -W "--list --only --seed --in-process --record --compare --junit $common" -- "$cur")) ;;
-    'serve') COMPREPLY=($(compgen -W "--listen --log --socket --routes $common" -- "$cur")) ;;
+    'serve') COMPREPLY=($(compgen -W "--listen --log --socket --routes --anonymous --allow-host --check $common" -- "$cur")) ;;
     'call') COMPREPLY=($(compgen -W "--timeout --in-process $common" -- "$cur")) ;;
     'contract') COMPREPLY=($(compgen -W "--markdown $common" -- "$cur")) ;;
     'explain') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;

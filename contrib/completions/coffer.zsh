@@ -9,10 +9,10 @@ _coffer () {
     if [[ -n $skip ]]; then skip=; continue; fi
     case $word in
       --) _normal; return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--python|--artifacts|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--log|--socket) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--python|--artifacts|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--tenant|--rights|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--log|--socket|--anonymous|--allow-host) skip=1 ;;
       -*) ;;
       *) case $path in
-           ''|sandbox|template|profile|provider) path=${path:+$path }$word ;;
+           ''|sandbox|template|profile|token|provider) path=${path:+$path }$word ;;
          esac ;;
     esac
   done
@@ -28,10 +28,11 @@ _coffer () {
     '-h[print this and exit]'
   )
   case $path in
-    '') own=('1:command:(run sandbox template profile provider seal kit serve call contract explain version help)') ;;
+    '') own=('1:command:(run sandbox template profile token provider seal kit serve call contract explain version help)') ;;
     sandbox) own=('1:group:(sandbox)' '2:command:(create list info kill prune connect extend pause resume exec attach shell upload download ls metrics ps signal port)') ;;
     template) own=('1:group:(template)' '2:command:(add list remove)') ;;
     profile) own=('1:group:(profile)' '2:command:(list show)') ;;
+    token) own=('1:group:(token)' '2:command:(create list revoke)') ;;
     provider) own=('1:group:(provider)' '2:command:(list info enable disable default doctor verify install upgrade uninstall pack)') ;;
     'run') own=(
       '--workspace[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'
@@ -160,6 +161,15 @@ _coffer () {
       '*:argument:_files') ;;
     'profile show') own=(
       '*:argument:_files') ;;
+    'token create') own=(
+      '--tenant[whose sandboxes it is for (default)]:NAME: '
+      '--rights[view, run (unless said) or manage]:RIGHT: '
+      '--ttl[let it expire after this time]:TIME: '
+      '*:argument:_files') ;;
+    'token list') own=(
+      '*:argument:_files') ;;
+    'token revoke') own=(
+      '*:argument:_files') ;;
     'provider list') own=(
       '*:argument:_files') ;;
     'provider info') own=(
@@ -211,6 +221,9 @@ _coffer () {
       '--log[lines of the log as text (the default) or json]:FORMAT: '
       '--socket[the unix socket]:PATH: '
       '--routes[print every path that is served, and exit]'
+      '--anonymous[execute  open /execute, /healthz, /profile to anybody]:WHAT: '
+      '*--allow-host[a name that it is asked by]:NAME: '
+      '--check[say whether the configuration is valid, and end]'
       '*:argument:_files') ;;
     'call') own=(
       '--timeout[give the call this long; 60s unless said]:TIME: '

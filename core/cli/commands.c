@@ -16,6 +16,7 @@ const struct cli_table cli_tables[] = {
   { sandbox_port_commands },
   { template_commands },
   { profile_commands },
+  { token_commands },
   { provider_commands },
   { provider_install_commands },
   { seal_commands },

@@ -20,6 +20,7 @@ extern const struct cli_command explain_commands[];
 extern const struct cli_command help_commands[];
 extern const struct cli_command profile_commands[];
 extern const struct cli_command template_commands[];
+extern const struct cli_command token_commands[];
 extern const struct cli_command provider_commands[];
 extern const struct cli_command provider_install_commands[];
 extern const struct cli_command seal_commands[];

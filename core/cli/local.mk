@@ -57,7 +57,8 @@ core_cli_libcli_a_SOURCES = \
   %D%/serve.c \
   %D%/spec.c \
   %D%/table.c \
-  %D%/template.c
+  %D%/template.c \
+  %D%/token.c
 
 # In the order in which they need each other.
 cli_archives = %D%/libcli.a core/python/libpython.a \

@@ -39,6 +39,9 @@ dist_man_MANS += %D%/coffer-profile.5
 # coffer.yaml(5): likewise.
 dist_man_MANS += %D%/coffer.yaml.5
 
+# coffer-serve(8): tests/server/serve-manual.sh holds it to the options.
+dist_man_MANS += %D%/coffer-serve.8
+
 # coffer-kit(1) has its list of cases from the program that runs them.  A cross
 # build names one that runs on this machine.
 COFFER_KIT = ./sdk/kit/runner/coffer-kit$(EXEEXT)

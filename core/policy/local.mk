@@ -7,7 +7,10 @@ noinst_LIBRARIES += %D%/libpolicy.a
   %D%/profile.h \
   %D%/profile.c \
   %D%/profile-find.c \
-  %D%/profile-read.c
+  %D%/profile-read.c \
+  %D%/rights.c %D%/rights.h \
+  %D%/token.c %D%/token-file.c %D%/token-file.h %D%/token-verify.c \
+  %D%/token.h
 nodist_%C%_libpolicy_a_SOURCES = %D%/shipped.h
 
 # The shipped profiles, as they are written: the reader is the same for all.

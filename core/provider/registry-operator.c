@@ -103,7 +103,7 @@ read_default_profile (const struct yaml_source *source,
 
 const char *const operator_main_keys[] = {
   "default_provider", "default_profile", "accept", "require_conformance",
-  "require_signature", NULL
+  "require_signature", "serve", NULL
 };
 
 static int

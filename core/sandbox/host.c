@@ -86,6 +86,18 @@ host_records_failed (struct host *host, struct error *take_error,
 
 /* ---- providers ----------------------------------------------------------- */
 
+/* A daemon's users are not who it runs as. */
+static int
+refuse_host (const struct host *host, const char *id, struct error **err)
+{
+  if (!(host->flags & HOST_NO_HOST) || strcmp (id, "host") != 0)
+    return 0;
+  error_set (err, E_DENIED, 0, "the provider host is no sandbox, and off in"
+             " this daemon");
+  error_hint (err, "name another provider");
+  return -1;
+}
+
 /* Only the files of the one that is wanted are read: `run` passes here. */
 static int
 opened_add_locked (struct host *host, const char *id, struct opened **out,
@@ -100,7 +112,8 @@ opened_add_locked (struct host *host, const char *id, struct opened **out,
   /* A host for one command does not last. */
   if (!host->stamp && !(host->flags & HOST_EPHEMERAL))
     host->stamp = registry_stamp (host->place, &newest);
-  if (registry_load_one (host->place, id, &registry, err) < 0)
+  if (registry_load_one (host->place, id, &registry, err) < 0
+      || refuse_host (host, id ? id : registry->default_provider, err) < 0)
     return -1;
   if (!id) {
     id = registry->default_provider;

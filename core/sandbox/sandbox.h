@@ -99,7 +99,8 @@ int sandbox_id_valid (const char *id);
 struct host;
 enum host_flag {
   HOST_EPHEMERAL = 1,           /* `run`: no state.db, nothing that lives on */
-  HOST_IN_PROCESS = 2           /* shipped providers in this process */
+  HOST_IN_PROCESS = 2,          /* shipped providers in this process */
+  HOST_NO_HOST = 4              /* never the provider `host`, which is none */
 };
 int host_open (const struct place *place, unsigned flags, struct host **out,
                struct error **err);

@@ -7,25 +7,18 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-
-/* Manage implies run, run implies view.  A route names the one it needs. */
-enum caller_right { RIGHT_NONE = 0, RIGHT_VIEW = 1, RIGHT_RUN = 2,
-                    RIGHT_MANAGE = 4 };
+#include "policy/rights.h"
 
 struct caller {
   char *name;                   /* "uid:1000", "token:ci", "anonymous" */
   char *tenant;
   unsigned rights;              /* with all that each implies */
-  uid_t uid;                    /* local: the peer's */
+  uid_t uid;                    /* local: the peer's, also with a token */
   gid_t gid;
   int local;                    /* by the unix socket */
 };
 
 void caller_fini (struct caller *caller);
-
-/* "view", "run", "manage", and all that the right implies. */
-const char *caller_right_name (enum caller_right right);
-unsigned caller_right_all (enum caller_right right);
 
 struct request;
 

@@ -17,6 +17,8 @@
 
 #include <coffer/fd.h>
 
+#include "server/listen.h"
+
 #define EVENTS_AT_ONCE 64
 /* Deadlines are kept this exactly. */
 #define GRAIN_NS 50000000
@@ -24,7 +26,7 @@
 struct connections {
   pthread_mutex_t lock;         /* all below */
   struct connection *first;
-  size_t count;
+  size_t count, entered;
   uint32_t serial;
   int64_t wake_ns;              /* until when the thread sleeps */
   int ending;
@@ -159,6 +161,16 @@ connections_free (struct connections *all)
 
 /* ---- one connection ------------------------------------------------------ */
 
+static int
+arrived_on_loopback (int fd)
+{
+  struct sockaddr_storage address = { 0 };
+  socklen_t size = sizeof address;
+
+  return getsockname (fd, (void *) &address, &size) == 0
+         && listen_is_loopback (&address);
+}
+
 static void
 peer_find (struct connection *connection)
 {
@@ -169,9 +181,11 @@ peer_find (struct connection *connection)
 
   if (getsockopt (connection->fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_size)
         < 0
-      || domain != AF_UNIX
-      || getsockopt (connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size)
-           < 0)
+      || domain != AF_UNIX) {
+    connection->loopback = arrived_on_loopback (connection->fd);
+    return;
+  }
+  if (getsockopt (connection->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
     return;
   connection->local = 1;
   connection->uid = peer.uid;
@@ -301,6 +315,26 @@ void
 connection_shut (struct connection *connection)
 {
   shutdown (connection->fd, SHUT_RDWR);
+}
+
+int
+connections_enter (struct connections *all, size_t limit)
+{
+  int room;
+
+  pthread_mutex_lock (&all->lock);
+  room = all->entered < limit;
+  all->entered += (size_t) room;
+  pthread_mutex_unlock (&all->lock);
+  return room;
+}
+
+void
+connections_leave (struct connections *all)
+{
+  pthread_mutex_lock (&all->lock);
+  all->entered--;
+  pthread_mutex_unlock (&all->lock);
 }
 
 /* ---- all of them ---------------------------------------------------------- */

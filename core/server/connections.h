@@ -35,6 +35,7 @@ struct connection {
   int watched, cancelled;
   struct connections *connections;
   int cancel_fd;                /* an eventfd; -1 until the first request */
+  int loopback;                 /* TCP to an address of this machine alone */
   int local;                    /* a unix socket, and its peer */
   uid_t uid;
   gid_t gid;
@@ -45,6 +46,11 @@ struct connection {
 int connections_new (struct connections **out, struct error **err);
 /* There must be none left. */
 void connections_free (struct connections *connections);
+
+/* Room for one more, which is taken before the library knows of it: unless there
+ * are `limit` already.  Given back by leave. */
+int connections_enter (struct connections *connections, size_t limit);
+void connections_leave (struct connections *connections);
 
 /* Between the library's notices that one began and is about to be closed. */
 struct connection *connection_new (struct connections *connections, int fd,

@@ -20,6 +20,7 @@
 #include "server/api/idempotency.h"
 #include "server/exchange.h"
 #include "server/observe.h"
+#include "server/runs.h"
 
 #define STEP 65536              /* of a body renews its deadline */
 /* Of a body that nobody wants any more, this much is read, so that the client
@@ -72,7 +73,7 @@ exchange_new (struct server *server, struct connection *on,
   connection_hold (on, exchange);
   connection_set (on, CONNECTION_WAITS,
                   exchange->request.began_ns
-                  + (int64_t) exchange->config->limits.header_ms * 1000000);
+                  + (int64_t) exchange->config->limits.header_time * 1000000);
   return exchange;
 }
 
@@ -190,7 +191,23 @@ check_headers (struct exchange *exchange, struct error **err)
                     (uintmax_t) limit);
 }
 
+static uint64_t
+body_limit (const struct exchange *exchange)
+{
+  const struct serve_limits *limits = &exchange->config->limits;
+
+  return exchange->request.route->flags & ROUTE_STREAM ? limits->upload
+                                                       : limits->body;
+}
+
 /* A length that is announced; what is sent in chunks is counted. */
+static int
+too_large (const struct exchange *exchange, struct error **err)
+{
+  return error_set (err, E_TOO_LARGE, 0, "a body of more than %ju bytes",
+                    (uintmax_t) body_limit (exchange));
+}
+
 static int
 check_length (struct exchange *exchange, struct error **err)
 {
@@ -198,15 +215,34 @@ check_length (struct exchange *exchange, struct error **err)
                                        MHD_HTTP_HEADER_CONTENT_LENGTH);
   uint64_t size = 0;
 
-  if (!length || (exchange->request.route->flags & ROUTE_STREAM)
-      || (text_parse_u64 (length, 0, UINT64_MAX, &size) == 0
-          && size <= exchange->config->limits.body))
+  if (!length || (text_parse_u64 (length, 0, UINT64_MAX, &size) == 0
+                  && size <= body_limit (exchange)))
     return 0;
-  return error_set (err, E_TOO_LARGE, 0, "a body of more than %ju bytes",
-                    (uintmax_t) exchange->config->limits.body);
+  return too_large (exchange, err);
 }
 
 /* ---- the handler ---------------------------------------------------------- */
+
+/* Waits for a place, if the route takes one. */
+static int
+handle_in_turn (struct request *request, struct error **err)
+{
+  struct runs_queue *runs = request->server->runs;
+  const uint64_t wait = exchange_of (request)->config->limits.queue_time;
+  int64_t until = coffer_now_ns () + (int64_t) wait * 1000000;
+  int result;
+
+  if (!(request->route->flags & ROUTE_COSTS_RUN))
+    return request->route->handle (request, err);
+  if (until > request->deadline_ns)
+    until = request->deadline_ns;
+  if (runs_enter (runs, request->caller.name, until, request->cancel_fd, err)
+      < 0)
+    return -1;
+  result = request->route->handle (request, err);
+  runs_leave (runs, request->caller.name);
+  return result;
+}
 
 static void
 handle (struct exchange *exchange)
@@ -217,7 +253,7 @@ handle (struct exchange *exchange)
 
   exchange->result = begun < 0 ? -1 : 0;
   if (begun == 0)
-    exchange->result = request->route->handle (request, &error);
+    exchange->result = handle_in_turn (request, &error);
   if (exchange->result == 0 && !exchange->reply.response)
     exchange->result = error_set (&error, E_INTERNAL, 0, "%s has no reply",
                                   request->route->operation);
@@ -272,7 +308,7 @@ wait_for_body (struct exchange *exchange)
 {
   connection_set (exchange->connection, CONNECTION_WAITS,
                   coffer_now_ns ()
-                  + (int64_t) exchange->config->limits.body_ms * 1000000);
+                  + (int64_t) exchange->config->limits.body_time * 1000000);
 }
 
 /* The handler reads as fast as it likes: that time is its own. */
@@ -308,20 +344,17 @@ take_bytes (struct exchange *exchange, const char *bytes, size_t size)
 {
   const unsigned flags = exchange->request.route->flags;
 
-  if (flags & ROUTE_STREAM) {
-    if (exchange->feed >= 0 && feed (exchange, bytes, size) < 0)
-      coffer_fd_close (&exchange->feed);
-    return;
-  }
   if (exchange->failed)
     return;
-  if (exchange->received > exchange->config->limits.body) {
-    error_set (&exchange->failed, E_TOO_LARGE, 0,
-               "a body of more than %ju bytes",
-               (uintmax_t) exchange->config->limits.body);
+  if (exchange->received > body_limit (exchange)) {
+    too_large (exchange, &exchange->failed);
     coffer_buffer_free (&exchange->body);
+    connection_cancel (exchange->connection);
+    end_stream (exchange);
   } else if (flags & (ROUTE_JSON | ROUTE_TEXT))
     coffer_buffer_add (&exchange->body, bytes, size);
+  else if (exchange->feed >= 0 && feed (exchange, bytes, size) < 0)
+    coffer_fd_close (&exchange->feed);
 }
 
 enum MHD_Result
@@ -395,7 +428,7 @@ begin (struct exchange *exchange, const char *method, struct error **err)
   if (!(request->route->flags & ROUTE_LONG))
     request->deadline_ns
       = coffer_now_ns ()
-        + (int64_t) exchange->config->limits.request_ms * 1000000;
+        + (int64_t) exchange->config->limits.request_time * 1000000;
   wait_for_body (exchange);
   if (request->route->flags & ROUTE_STREAM)
     return begin_stream (exchange, err);
@@ -470,7 +503,7 @@ exchange_end (struct exchange *exchange)
   connection_hold (exchange->connection, NULL);
   connection_set (exchange->connection, CONNECTION_WAITS,
                   coffer_now_ns ()
-                  + (int64_t) exchange->config->limits.idle_ms * 1000000);
+                  + (int64_t) exchange->config->limits.idle_time * 1000000);
   for (i = 0; i < ROUTE_MAX_PARAMS; i++)
     free (exchange->params[i]);
   json_decref (request->body);

@@ -24,11 +24,13 @@
 
 #include <microhttpd.h>
 
+#include <coffer/address.h>
 #include <coffer/fd.h>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "server/connections.h"
+#include "server/systemd.h"
 
 #define MAX_SOCKETS 16
 #define BACKLOG 512
@@ -42,6 +44,7 @@ struct listener {
   int lock;                     /* one daemon for a place */
   int folder;                   /* of the unix socket */
   char *name;                   /* of it there; NULL: not bound yet */
+  char *path;                   /* of it, whole; NULL: there is none */
   int stop;                     /* an eventfd */
   uint64_t limit;
   int started;
@@ -109,6 +112,26 @@ unix_clear (const struct sockaddr_un *address, int folder, const char *name,
   return error_set (err, E_BUSY, 0, "another process listens on %s", shown);
 }
 
+/* Whoever is listed must be able to get there.  Who may do what is decided when
+ * they are. */
+static int
+folder_admits (int folder, const struct serve_config *config,
+               struct error **err)
+{
+  struct stat st;
+
+  if (fstat (folder, &st) < 0)
+    return error_set (err, E_IO, errno, "stat the folder of %s",
+                      config->socket);
+  if (st.st_mode & S_IXOTH)
+    return 0;
+  error_set (err, E_CONFIG, 0, "the users and groups that serve.socket lists"
+             " cannot reach %s: its folder is closed to them", config->socket);
+  error_hint (err, "set serve.socket.path to one in a folder that they may"
+                   " search, such as /run/coffer-serve/serve.sock");
+  return -1;
+}
+
 static int
 unix_bind (struct listener *listener, const struct serve_config *config,
            struct error **err)
@@ -127,16 +150,21 @@ unix_bind (struct listener *listener, const struct serve_config *config,
   if (unix_address (&address, listener->folder, slash + 1) < 0)
     return error_set (err, E_CONFIG, 0, "the socket's name is too long: %s",
                       config->socket);
+  if (config->n_logins && folder_admits (listener->folder, config, err) < 0)
+    return -1;
   if (unix_clear (&address, listener->folder, slash + 1, config->socket, err)
       < 0)
     return -1;
   fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0 || fchmod (fd, 0600) < 0
       || bind (fd, (const void *) &address, sizeof address) < 0
+      || (config->n_logins
+          && fchmodat (listener->folder, slash + 1, 0666, 0) < 0)
       || listen (fd, BACKLOG) < 0)
     return error_set (err, E_IO, errno, "listen on %s", config->socket);
   listener->name = strdup (slash + 1);
-  if (!listener->name)
+  listener->path = strdup (config->socket);
+  if (!listener->name || !listener->path)
     return error_set (err, E_NO_MEMORY, 0, "the socket");
   listener->sockets[listener->n++] = coffer_fd_steal (&fd);
   return 0;
@@ -176,6 +204,14 @@ listen_parse (const char *text, struct sockaddr_storage *out,
                     " up here", text);
 }
 
+int
+listen_is_loopback (const struct sockaddr_storage *address)
+{
+  return address->ss_family != AF_UNIX
+         && coffer_address_kind ((const void *) address, NULL)
+              == COFFER_ADDRESS_LOOPBACK;
+}
+
 static int
 tcp_bind (struct listener *listener, const char *text, struct error **err)
 {
@@ -206,16 +242,12 @@ tcp_bind (struct listener *listener, const char *text, struct error **err)
 }
 
 static int
-bind_all (struct listener *listener, const struct place *place,
-          const struct serve_config *config, struct error **err)
+bind_all (struct listener *listener, const struct serve_config *config,
+          struct error **err)
 {
   size_t i;
 
-  listener->stop = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (listener->stop < 0)
-    return error_set (err, E_IO, errno, "an event");
-  if (lock_take (listener, place, err) < 0
-      || unix_bind (listener, config, err) < 0)
+  if (unix_bind (listener, config, err) < 0)
     return -1;
   for (i = 0; config->listen[i]; i++) {
     if (listener->n == MAX_SOCKETS)
@@ -227,9 +259,49 @@ bind_all (struct listener *listener, const struct place *place,
   return 0;
 }
 
+/* The path of a unix socket that was handed over; NULL: it has none. */
+static char *
+given_path (int fd)
+{
+  struct sockaddr_un address = { 0 };
+  socklen_t size = sizeof address;
+
+  if (getsockname (fd, (void *) &address, &size) < 0
+      || address.sun_family != AF_UNIX || address.sun_path[0] != '/')
+    return NULL;
+  return strndup (address.sun_path, sizeof address.sun_path);
+}
+
+static int
+take_given (struct listener *listener, size_t given)
+{
+  size_t i;
+
+  for (i = 0; i < given; i++) {
+    listener->sockets[i] = SYSTEMD_FIRST_FD + (int) i;
+    listener->n++;
+    if (!listener->path)
+      listener->path = given_path (listener->sockets[i]);
+  }
+  return 0;
+}
+
+static int
+open_all (struct listener *listener, const struct place *place,
+          const struct serve_config *config, size_t given, struct error **err)
+{
+  listener->stop = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (listener->stop < 0)
+    return error_set (err, E_IO, errno, "an event");
+  if (lock_take (listener, place, err) < 0)
+    return -1;
+  return given ? take_given (listener, given)
+               : bind_all (listener, config, err);
+}
+
 int
 listener_open (const struct place *place, const struct serve_config *config,
-               struct listener **out, struct error **err)
+               size_t given, struct listener **out, struct error **err)
 {
   struct listener *listener = calloc (1, sizeof *listener);
 
@@ -237,7 +309,7 @@ listener_open (const struct place *place, const struct serve_config *config,
     return error_set (err, E_NO_MEMORY, 0, "the sockets");
   listener->lock = listener->folder = listener->stop = -1;
   listener->limit = config->limits.connections;
-  if (bind_all (listener, place, config, err) < 0) {
+  if (open_all (listener, place, config, given, err) < 0) {
     listener_free (listener);
     return -1;
   }
@@ -280,6 +352,12 @@ listener_addresses (const struct listener *listener)
   return list;
 }
 
+const char *
+listener_path (const struct listener *listener)
+{
+  return listener->path;
+}
+
 /* ---- accepting ---------------------------------------------------------------- */
 
 /* A client beyond the limit is told so, if it takes it at once. */
@@ -296,18 +374,16 @@ turn_away (int fd)
 }
 
 /* Those of TCP, where anybody may come from, leave room for the unix socket's. */
-static int
-is_full (struct listener *listener, int local)
+static size_t
+limit_of (const struct listener *listener, int local)
 {
-  const size_t now = connections_count (listener->server->connections);
-
-  return now >= (local ? listener->limit
-                       : listener->limit - listener->limit / 4);
+  return listener->limit - (local ? 0 : listener->limit / 4);
 }
 
 static void
 accept_one (struct listener *listener, int from)
 {
+  struct connections *all = listener->server->connections;
   struct sockaddr_storage address = { 0 };
   socklen_t size = sizeof address;
   const int fd = accept4 (from, (void *) &address, &size,
@@ -319,12 +395,17 @@ accept_one (struct listener *listener, int from)
       poll (NULL, 0, FULL_WAIT_MS);
     return;
   }
-  if (is_full (listener, address.ss_family == AF_UNIX))
+  if (!connections_enter (all, limit_of (listener,
+                                         address.ss_family == AF_UNIX))) {
     turn_away (fd);
-  else if (MHD_add_connection (listener->server->http, fd, (void *) &address,
-                               size) != MHD_YES)
-    log_event (LOG_LEVEL_WARNING, "http", "a connection was dropped: there is"
-               " no room for it");
+    return;
+  }
+  if (MHD_add_connection (listener->server->http, fd, (void *) &address, size)
+      == MHD_YES)
+    return;
+  connections_leave (all);
+  log_event (LOG_LEVEL_WARNING, "http", "a connection was dropped: there is no"
+             " room for it");
 }
 
 static void *
@@ -389,5 +470,6 @@ listener_free (struct listener *listener)
   coffer_fd_close (&listener->stop);
   coffer_fd_close (&listener->folder);
   coffer_fd_close (&listener->lock);
+  free (listener->path);
   free (listener);
 }

@@ -14,9 +14,11 @@ noinst_LIBRARIES += %D%/libserver.a
   %D%/root.c \
   %D%/route.c %D%/route.h \
   %D%/routes.c %D%/routes.h \
-  %D%/serve-config.c %D%/serve-config.h \
+  %D%/runs.c %D%/runs.h \
+  %D%/serve-config.c %D%/serve-config.h %D%/serve-read.c %D%/serve-read.h \
   %D%/server.c %D%/server.h \
-  %D%/surfaces.h
+  %D%/surfaces.h \
+  %D%/systemd.c %D%/systemd.h
 
 include core/server/api/files.mk
 

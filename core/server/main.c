@@ -22,31 +22,37 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "policy/token.h"
 #include "server/listen.h"
 #include "server/routes.h"
 #include "server/server.h"
+#include "server/systemd.h"
 
 /* A thread for each connection must not mean a heap for each. */
 #define ARENAS 4
 
 struct options {
-  struct coffer_strings listen;
-  int listen_given;
-  const char *socket;
-  const char *log;
-  int json, verbose, routes;
+  struct coffer_strings listen, allow_hosts;
+  int listen_given, json, verbose, check, routes;
+  struct serve_options serve;
 };
 
-enum { OPTION_LISTEN = 256, OPTION_SOCKET, OPTION_LOG, OPTION_JSON,
-       OPTION_VERBOSE, OPTION_ROUTES };
+enum { OPTION_LISTEN = 256, OPTION_SOCKET, OPTION_ANONYMOUS, OPTION_ALLOW_HOST,
+       OPTION_LOG, OPTION_CHECK, OPTION_JSON, OPTION_VERBOSE, OPTION_IGNORED,
+       OPTION_ROUTES };
 
 static const struct option long_options[] = {
   { "listen", required_argument, NULL, OPTION_LISTEN },
   { "socket", required_argument, NULL, OPTION_SOCKET },
+  { "anonymous", required_argument, NULL, OPTION_ANONYMOUS },
+  { "allow-host", required_argument, NULL, OPTION_ALLOW_HOST },
   { "log", required_argument, NULL, OPTION_LOG },
+  { "check", no_argument, NULL, OPTION_CHECK },
+  { "routes", no_argument, NULL, OPTION_ROUTES },
   { "json", no_argument, NULL, OPTION_JSON },
   { "verbose", no_argument, NULL, OPTION_VERBOSE },
-  { "routes", no_argument, NULL, OPTION_ROUTES },
+  { "yes", no_argument, NULL, OPTION_IGNORED },
+  { "color", no_argument, NULL, OPTION_IGNORED },
   { NULL, 0, NULL, 0 }
 };
 
@@ -60,10 +66,19 @@ take_option (struct options *options, int option, struct error **err)
       coffer_strings_add (&options->listen, optarg);
     return 0;
   case OPTION_SOCKET:
-    options->socket = optarg;
+    options->serve.socket = optarg;
+    return 0;
+  case OPTION_ANONYMOUS:
+    options->serve.anonymous = optarg;
+    return 0;
+  case OPTION_ALLOW_HOST:
+    coffer_strings_add (&options->allow_hosts, optarg);
     return 0;
   case OPTION_LOG:
-    options->log = optarg;
+    options->serve.log = optarg;
+    return 0;
+  case OPTION_CHECK:
+    options->check = 1;
     return 0;
   case OPTION_JSON:
     options->json = 1;
@@ -74,6 +89,8 @@ take_option (struct options *options, int option, struct error **err)
   case OPTION_ROUTES:
     options->routes = 1;
     return 0;
+  case OPTION_IGNORED:
+    return 0;                   /* one of every command's that means nothing */
   default:
     return error_set (err, E_USAGE, 0,
                       "coffer-serve: an option that it does not have");
@@ -92,34 +109,12 @@ read_options (struct options *options, int argc, char **argv,
       return -1;
   if (optind != argc)
     return error_set (err, E_USAGE, 0, "serve takes no arguments");
+  if (options->listen.failed || options->allow_hosts.failed)
+    return error_set (err, E_NO_MEMORY, 0, "the options");
+  options->serve.allow_hosts = coffer_strings_view (&options->allow_hosts);
+  if (options->listen_given)
+    options->serve.listen = coffer_strings_view (&options->listen);
   return 0;
-}
-
-/* The command line goes over the file. */
-static int
-apply_options (struct options *options, struct serve_config *config,
-               struct error **err)
-{
-  struct sockaddr_storage address;
-  size_t i;
-
-  if (options->socket && options->socket[0] != '/')
-    return error_set (err, E_USAGE, 0, "--socket wants an absolute path");
-  if (options->socket) {
-    free (config->socket);
-    config->socket = strdup (options->socket);
-  }
-  if (options->log && observe_log_word (options->log, &config->observe) < 0)
-    return error_set (err, E_USAGE, 0, "--log is text or json");
-  if (options->listen_given) {
-    for (i = 0; i < options->listen.count; i++)
-      if (listen_parse (options->listen.items[i], &address, err) < 0)
-        return -1;
-    if (serve_config_set_listen (config, &options->listen) < 0)
-      return error_set (err, E_NO_MEMORY, 0, "the configuration");
-  }
-  return config->socket ? 0
-                        : error_set (err, E_NO_MEMORY, 0, "the configuration");
 }
 
 /* ---- signals ---------------------------------------------------------------- */
@@ -150,20 +145,37 @@ catch_signals (struct error **err)
   return fd < 0 ? error_set (err, E_IO, errno, "signalfd") : fd;
 }
 
-static int
-wait_end (struct server *server, int signals)
+/* What cannot be read again, or is wrong, leaves all as it was. */
+static void
+reload (struct server *server, const struct options *options)
 {
-  struct error *error = NULL;
+  auto_serve_config struct serve_config *config = NULL;
+  auto_error struct error *error = NULL;
+  auto_json json_t *addresses = listener_addresses (server->listener);
+
+  systemd_notify_reload ();
+  if (serve_config_read (server->place, &options->serve, &config, &error) < 0
+      || server_check_open (addresses, config, server->tokens, &error) < 0
+      || observe_reload (server, &config->observe, &error) < 0)
+    log_event (LOG_LEVEL_ERROR, "serve", "the configuration of before still"
+               " holds: %s", error_message (error));
+  else {
+    server_configure (server, steal (config));
+    log_event (LOG_LEVEL_INFO, "serve", "the configuration was read again");
+  }
+  systemd_notify ("READY=1");
+}
+
+static int
+wait_end (int signals, struct server *server, const struct options *options)
+{
   struct signalfd_siginfo info;
 
   while (coffer_read_all (signals, &info, sizeof info)
          == (ssize_t) sizeof info) {
     if (info.ssi_signo != SIGHUP)
       return 0;
-    if (observe_reload (server, &server->config->observe, &error) < 0)
-      log_event (LOG_LEVEL_ERROR, "serve", "%s", error_message (error));
-    error_free (error);
-    error = NULL;
+    reload (server, options);
   }
   return -1;
 }
@@ -173,10 +185,10 @@ wait_end (struct server *server, int signals)
 static int
 tell_ready (const struct server *server, int json, struct error **err)
 {
+  const char *path = listener_path (server->listener);
   auto_json json_t *addresses = listener_addresses (server->listener);
-  auto_json json_t *object = json_pack ("{s:s, s:O}", "socket",
-                                        server->config->socket, "listen",
-                                        addresses);
+  auto_json json_t *object = json_pack ("{s:s?, s:O}", "socket", path,
+                                        "listen", addresses);
   auto_free char *text = json_text (object);
   const json_t *one;
   size_t i;
@@ -185,13 +197,48 @@ tell_ready (const struct server *server, int json, struct error **err)
     return error_set (err, E_NO_MEMORY, 0, "a message");
   if (json)
     printf ("%s\n", text);
-  else
-    printf ("serving on unix:%s\n", server->config->socket);
+  else if (path)
+    printf ("serving on unix:%s\n", path);
   json_array_foreach (addresses, i, one)
     if (!json)
       printf ("serving on http://%s\n", json_string_value (one));
   fflush (stdout);
+  systemd_notify ("READY=1");
   return 0;
+}
+
+static int
+run (struct server *server, const struct options *options, int signals,
+     struct error **err)
+{
+  const uint64_t drain = server->config->limits.drain_time;
+
+  if (tell_ready (server, options->json, err) < 0)
+    return -1;
+  if (wait_end (signals, server, options) < 0)
+    return error_set (err, E_IO, errno, "wait for a signal");
+  systemd_notify ("STOPPING=1");
+  server_drain (server, coffer_now_ns () + (int64_t) drain * 1000000, signals);
+  return 0;
+}
+
+/* Nothing is opened. */
+static int
+check (const struct options *options, const struct place *place,
+       const struct serve_config *config, struct error **err)
+{
+  auto_json json_t *listen = json_texts ((const char *const *) config->listen);
+  struct tokens *tokens = NULL;
+  int result;
+
+  if (tokens_open (place, &tokens, err) < 0)
+    return -1;
+  result = server_check_open (listen, config, tokens, err);
+  tokens_free (tokens);
+  if (result == 0)
+    printf ("%s\n", options->json ? "{\"ok\":true}"
+                                  : "the configuration is valid");
+  return result;
 }
 
 static int
@@ -201,21 +248,21 @@ serve (struct options *options, struct error **err)
   auto_serve_config struct serve_config *config = NULL;
   coffer_autoclose int signals = -1;
   struct server *server = NULL;
+  size_t given = 0;
   int result;
 
+  if (systemd_sockets (&given, err) < 0)
+    return -1;
   signals = catch_signals (err);
   if (signals < 0 || place_find (&place, err) < 0
-      || serve_config_default (place, &config, err) < 0
-      || apply_options (options, config, err) < 0)
+      || serve_config_read (place, &options->serve, &config, err) < 0)
     return -1;
-  if (server_start (place, steal (config), &server, err) < 0)
+  log_set_json (config->observe.log_json);
+  if (options->check)
+    return check (options, place, config, err);
+  if (server_start (place, steal (config), given, &server, err) < 0)
     return -1;
-  result = tell_ready (server, options->json, err);
-  if (result == 0 && wait_end (server, signals) == 0)
-    server_drain (server,
-                  coffer_now_ns ()
-                  + (int64_t) server->config->limits.drain_ms * 1000000,
-                  signals);
+  result = run (server, options, signals, err);
   server_stop (server);
   return result;
 }
@@ -265,6 +312,7 @@ main (int argc, char **argv)
   if (status < 0)
     status = fail (&options, error);
   coffer_strings_free (&options.listen);
+  coffer_strings_free (&options.allow_hosts);
   if (fflush (stdout) == EOF || ferror (stdout))
     status = status ? status : 1;
   return status;

@@ -21,7 +21,9 @@ enum route_flag {
   ROUTE_MUTATES = 16,           /* takes Idempotency-Key */
   ROUTE_LONG = 32,              /* has no deadline: streams */
   ROUTE_UPGRADE = 64,           /* the connection may become another protocol's */
-  ROUTE_COSTS_RUN = 128         /* counts against parallel runs and the queue */
+  ROUTE_COSTS_RUN = 128         /* the handler waits for a place in the queue of
+                                 * runs and has it until it returns; one that
+                                 * must wait otherwise calls runs.h itself */
 };
 
 struct route {

@@ -15,7 +15,7 @@ route_json (const struct route *route)
 {
   return json_pack ("{s:s, s:s, s:s, s:s, s:b, s:b, s:b}", "method",
                     route->method, "path", route->path, "right",
-                    caller_right_name (route->right), "operation",
+                    right_name (route->right), "operation",
                     route->operation, "anonymous",
                     route->flags & ROUTE_ANONYMOUS, "mutates",
                     route->flags & ROUTE_MUTATES, "long",
@@ -50,6 +50,6 @@ routes_print (int json, struct error **err)
   for (surface = server_surfaces; *surface; surface++)
     for (route = *surface; route->method; route++)
       printf ("%-7s %-50s %-6s %s\n", route->method, route->path,
-              caller_right_name (route->right), route->operation);
+              right_name (route->right), route->operation);
   return fflush (stdout) ? error_set (err, E_IO, errno, "standard output") : 0;
 }

@@ -13,16 +13,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <coffer/fd.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "server/exchange.h"
+#include "policy/token.h"
 #include "server/listen.h"
+#include "server/runs.h"
 
 /* Of each connection: its headers, and the block that is sent or received. */
 #define CONNECTION_MEMORY 65536
+#define HEADER_SHARE 4
 /* What a handler and the libraries below it need; sanitizers need more. */
 #ifdef COFFER_SANITIZERS
 #define STACK_SIZE (4U << 20)
@@ -69,13 +77,15 @@ on_connection (void *data, struct MHD_Connection *http, void **context,
 
     *context = connection_new (server->connections, info->connect_fd,
                                coffer_now_ns ()
-                               + (int64_t) config->limits.header_ms * 1000000);
-  } else if (connection) {
-    if (connection->exchange)
-      exchange_end (connection->exchange);
-    connection_free (connection);
-    *context = NULL;
+                               + (int64_t) config->limits.header_time * 1000000);
+    return;
   }
+  if (connection && connection->exchange)
+    exchange_end (connection->exchange);
+  if (connection)
+    connection_free (connection);
+  connections_leave (server->connections);
+  *context = NULL;
 }
 
 /* The first line is there. */
@@ -167,6 +177,14 @@ raise_descriptors (void)
   setrlimit (RLIMIT_NOFILE, &limit);
 }
 
+static size_t
+memory_of (const struct serve_config *config)
+{
+  const size_t headers = (size_t) config->limits.header * HEADER_SHARE;
+
+  return headers > CONNECTION_MEMORY ? headers : CONNECTION_MEMORY;
+}
+
 static int
 http_start (struct server *server, struct error **err)
 {
@@ -181,7 +199,7 @@ http_start (struct server *server, struct error **err)
     MHD_OPTION_URI_LOG_CALLBACK, on_line, server,
     MHD_OPTION_UNESCAPE_CALLBACK, on_escape, NULL,
     MHD_OPTION_THREAD_STACK_SIZE, (size_t) STACK_SIZE,
-    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t) CONNECTION_MEMORY,
+    MHD_OPTION_CONNECTION_MEMORY_LIMIT, memory_of (server->config),
     MHD_OPTION_CONNECTION_LIMIT, (unsigned) server->config->limits.connections,
     MHD_OPTION_STRICT_FOR_CLIENT, 1,
     MHD_OPTION_END);
@@ -202,15 +220,97 @@ execs_open (struct server *server, struct error **err)
   return execs_start (&options, &server->execs, err);
 }
 
-static int
-start (struct server *server, struct error **err)
+int
+server_check_open (const json_t *addresses, const struct serve_config *config,
+                   struct tokens *tokens, struct error **err)
 {
+  const json_t *one;
+  size_t i;
+
+  json_array_foreach (addresses, i, one) {
+    const char *text = json_string_value (one);
+    struct sockaddr_storage address;
+
+    if (listen_parse (text, &address, err) < 0)
+      return -1;
+    if (listen_is_loopback (&address) || config->anonymous
+        || tokens_count (tokens) > 0)
+      continue;
+    error_set (err, E_CONFIG, 0, "%s can be reached from elsewhere, and there"
+               " is no token that would open anything there", text);
+    error_hint (err, "coffer token create NAME makes one; --anonymous execute"
+                     " opens /execute, /healthz and /profile without");
+    return -1;
+  }
+  return 0;
+}
+
+static void
+warn_open (const json_t *addresses, const struct serve_config *config)
+{
+  const json_t *one;
+  size_t i;
+
+  json_array_foreach (addresses, i, one) {
+    const char *text = json_string_value (one);
+    struct sockaddr_storage address;
+
+    if (listen_parse (text, &address, NULL) < 0
+        || listen_is_loopback (&address))
+      continue;
+    log_event (LOG_LEVEL_WARNING, "serve", "%s can be reached from elsewhere,"
+               " in clear text: tokens too", text);
+    if (config->anonymous)
+      log_event (LOG_LEVEL_WARNING, "serve", "%s: /execute, /healthz and"
+                 " /profile are open to anybody", text);
+  }
+}
+
+static int
+open_sockets (struct server *server, size_t given, struct error **err)
+{
+  auto_json json_t *addresses = NULL;
+
+  if (listener_open (server->place, server->config, given, &server->listener,
+                     err) < 0
+      || tokens_open (server->place, &server->tokens, err) < 0)
+    return -1;
+  addresses = listener_addresses (server->listener);
+  if (server_check_open (addresses, server->config, server->tokens, err) < 0)
+    return -1;
+  warn_open (addresses, server->config);
+  return 0;
+}
+
+void
+server_configure (struct server *server, struct serve_config *take_config)
+{
+  struct serve_config *old;
+
+  runs_resize (server->runs, (unsigned) take_config->limits.runs,
+               (unsigned) take_config->limits.queue);
+  pthread_mutex_lock (&server->config_lock);
+  old = server->config;
+  server->config = take_config;
+  pthread_mutex_unlock (&server->config_lock);
+  serve_config_unref (old);
+}
+
+static int
+start (struct server *server, size_t given, struct error **err)
+{
+  const struct serve_limits *limits = &server->config->limits;
+
   raise_descriptors ();
-  if (listener_open (server->place, server->config, &server->listener, err) < 0
-      || host_open (server->place, 0, &server->host, err) < 0
+  if (open_sockets (server, given, err) < 0
+      || host_open (server->place, server->config->host_provider
+                                     ? 0 : HOST_NO_HOST, &server->host, err)
+           < 0
       || idempotency_open (server->place, &server->idempotency, err) < 0
       || execs_open (server, err) < 0
       || observe_open (server, &server->config->observe, err) < 0
+      || runs_new ((unsigned) limits->runs, (unsigned) limits->queue,
+                   &server->runs, err) < 0
       || connections_new (&server->connections, err) < 0
       || http_start (server, err) < 0)
     return -1;
@@ -219,7 +319,7 @@ start (struct server *server, struct error **err)
 
 int
 server_start (const struct place *place, struct serve_config *take_config,
-              struct server **out, struct error **err)
+              size_t given, struct server **out, struct error **err)
 {
   struct server *server = calloc (1, sizeof *server);
 
@@ -230,7 +330,7 @@ server_start (const struct place *place, struct serve_config *take_config,
   server->place = place;
   server->config = take_config;
   pthread_mutex_init (&server->config_lock, NULL);
-  if (start (server, err) < 0) {
+  if (start (server, given, err) < 0) {
     server_stop (server);
     return -1;
   }
@@ -240,28 +340,36 @@ server_start (const struct place *place, struct serve_config *take_config,
 
 /* ---- end -------------------------------------------------------------------- */
 
-/* Until none is at work, the deadline is over or the descriptor is readable. */
-static void
-wait_idle (struct server *server, int64_t deadline_ns, int give_up_fd)
+/* Another signal that ends this process has come. */
+static int
+hurried (int signals)
 {
-  struct pollfd give_up = { give_up_fd, POLLIN, 0 };
+  struct pollfd ready = { signals, POLLIN, 0 };
+  struct signalfd_siginfo info;
 
-  while (connections_working (server->connections) > 0
-         && coffer_now_ns () < deadline_ns) {
+  return poll (&ready, 1, DRAIN_STEP_MS) > 0
+         && read (signals, &info, sizeof info) == (ssize_t) sizeof info
+         && info.ssi_signo != SIGHUP;
+}
+
+/* Until none is at work, the deadline is over or somebody is in a hurry. */
+static void
+wait_idle (struct server *server, int64_t deadline_ns, int signals)
+{
+  do
     connections_shut_waiting (server->connections);
-    if (poll (&give_up, 1, DRAIN_STEP_MS) > 0)
-      return;
-  }
+  while (connections_working (server->connections) > 0
+         && coffer_now_ns () < deadline_ns && !hurried (signals));
 }
 
 void
-server_drain (struct server *server, int64_t deadline_ns, int give_up_fd)
+server_drain (struct server *server, int64_t deadline_ns, int signals)
 {
   atomic_store (&server->draining, 1);
   listener_stop (server->listener);
-  wait_idle (server, deadline_ns, give_up_fd);
+  wait_idle (server, deadline_ns, signals);
   connections_cancel_all (server->connections);
-  wait_idle (server, coffer_now_ns () + CANCEL_NS, give_up_fd);
+  wait_idle (server, coffer_now_ns () + CANCEL_NS, signals);
 }
 
 void
@@ -277,6 +385,8 @@ server_stop (struct server *server)
   connections_free (server->connections);
   execs_stop (server->execs);
   idempotency_close (server->idempotency);
+  runs_free (server->runs);
+  tokens_free (server->tokens);
   host_close (server->host);
   listener_free (server->listener);
   serve_config_unref (server->config);

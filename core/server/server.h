@@ -17,6 +17,8 @@ struct listener;
 struct execs;
 struct idempotency;
 struct observer;
+struct runs_queue;
+struct tokens;
 
 struct server {
   const struct place *place;
@@ -28,6 +30,8 @@ struct server {
   struct connections *connections;
   struct observer *observer;    /* observe.h; NULL: not yet, or not any more */
   struct listener *listener;
+  struct runs_queue *runs;
+  struct tokens *tokens;
   struct MHD_Daemon *http;
   atomic_int draining;          /* no new requests */
 };
@@ -37,12 +41,20 @@ struct server {
 struct serve_config *server_config_ref (struct server *server);
 
 /* Opens host and sockets, and serves until server_stop.  place and config are
- * borrowed and taken. */
+ * borrowed and taken.  given: see listener_open. */
 int server_start (const struct place *place, struct serve_config *take_config,
-                  struct server **out, struct error **err);
+                  size_t given, struct server **out, struct error **err);
+/* From the next request on; where it listens stays as it is. */
+void server_configure (struct server *server,
+                       struct serve_config *take_config);
+/* Whether some address can be reached from elsewhere while nobody could be told
+ * apart there: E_CONFIG. */
+int server_check_open (const json_t *addresses, const struct serve_config *config,
+                       struct tokens *tokens, struct error **err);
 /* Takes no new connections and requests, waits for those that are at work at
- * most until deadline_ns or until give_up_fd is readable, cancels the rest. */
-void server_drain (struct server *server, int64_t deadline_ns, int give_up_fd);
+ * most until deadline_ns or until another signal can be read from `signals`, a
+ * signalfd, cancels the rest. */
+void server_drain (struct server *server, int64_t deadline_ns, int signals);
 /* Ends what is left, and frees. */
 void server_stop (struct server *server);
 

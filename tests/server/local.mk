@@ -9,13 +9,34 @@ SCENARIOS += \
   %D%/files.sh \
   %D%/folders.sh \
   %D%/guard.py \
+  %D%/limits.sh \
+  %D%/login.sh \
   %D%/metrics.sh \
+  %D%/operate.sh \
   %D%/otlp.sh \
   %D%/ports.sh \
   %D%/providers.sh \
+  %D%/serve-manual.sh \
   %D%/serve.sh
 # And by what knows the document.
 EXTRA_DIST += %D%/daemon.py %D%/shapes.py %D%/judge.mjs %D%/redocly.yaml \
   %D%/npm/package.json %D%/npm/package-lock.json
 SCENARIOS += \
   %D%/document.py %D%/sandboxes.py %D%/execs.py %D%/execs-kill.py
+
+# The daemon with surfaces that a test can steer: what HTTP does around handlers.
+check_PROGRAMS += %D%/probe-serve
+%C%_probe_serve_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
+%C%_probe_serve_CFLAGS = $(HOST_CC_FLAGS)
+%C%_probe_serve_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_probe_serve_SOURCES = core/server/main.c %D%/probe.c
+%C%_probe_serve_LDADD = $(server_archives) core/base/libplace-build.a \
+  $(server_libs)
+
+UNIT_TESTS += %D%/test-server
+%C%_test_server_SOURCES = %D%/test-server.c
+%C%_test_server_CPPFLAGS = $(UNIT_CPP_FLAGS) $(MICROHTTPD_CFLAGS)
+%C%_test_server_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_server_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_server_LDADD = $(server_archives) core/base/libplace-build.a \
+  $(server_libs) $(CMOCKA_LIBS)

@@ -46,9 +46,9 @@ is "nobody's query is in it" "$(grep -c secret "$out")" 0
 serve_stop
 
 serve_start --log json
-api GET '/api/v1?token=secret' -H 'X-Request-Id: my-id.1' -H 'Authorization: Bearer secret'
+api GET '/api/v1?token=secret' -H 'X-Request-Id: my-id.1'
 id=$(header x-request-id)
-api GET /nothing -H 'X-Request-Id: not a word'
+api GET /nothing -H 'X-Request-Id: not a word' -H 'Authorization: Bearer secret'
 serve_stop
 python3 - "$T/serve.err" "$id" >"$T/log" 2>&1 <<'END'
 import json, sys
