@@ -2,7 +2,6 @@
 # Files over the daemon's API: parts, streams, names of any bytes, no way out.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 . "$COFFER_SOURCE/tests/server/lib.sh"
-roles both
 needs curl python3
 needs_sandbox
 

@@ -3,7 +3,6 @@
 # which has both.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 . "$COFFER_SOURCE/tests/server/lib.sh"
-roles both
 needs curl python3
 coffer () { "$COFFER_BUILD/tests/mutants/coffer" "$@"; }
 serve_program=$COFFER_BUILD/tests/mutants/coffer

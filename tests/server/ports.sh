@@ -3,7 +3,6 @@
 # that speaks WebSocket.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 . "$COFFER_SOURCE/tests/server/lib.sh"
-roles both
 needs curl python3
 needs_sandbox
 

@@ -3,7 +3,6 @@
 # same records as the command line's, and the same changes.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 . "$COFFER_SOURCE/tests/server/lib.sh"
-roles both
 needs curl python3
 umask 022
 providers=$COFFER_HOME/providers config=$COFFER_HOME/config
