@@ -21,6 +21,7 @@ include tests/unit/worker.mk
 include tests/unit/policy.mk
 include tests/unit/sandbox.mk
 include tests/unit/python.mk
+include tests/unit/client.mk
 include tests/unit/cli.mk
 include tests/unit/observe.mk
 include tests/unit/server-files.mk
@@ -30,6 +31,7 @@ include tests/build/local.mk
 include tests/docs/local.mk
 include tests/e2e/local.mk
 include tests/server/local.mk
+include tests/server/document.mk
 include tests/e2e/modules/local.mk
 include tests/mutants/local.mk
 include tests/fuzz/local.mk

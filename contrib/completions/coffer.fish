@@ -3,7 +3,7 @@
 complete -c coffer -f
 complete -c coffer -l json -d 'print JSON on stdout, errors included'
 complete -c coffer -l provider -r -d 'use this provider, not the configured one'
-complete -c coffer -l host -r -d 'ask a daemon; this version has none, and refuses'
+complete -c coffer -l host -r -d 'ask the daemon at this socket, not the own one'
 complete -c coffer -l yes -d 'ask nothing: every question is answered with yes'
 complete -c coffer -l verbose -d 'say on stderr what is done'
 complete -c coffer -l color -r -a 'auto always never' -d 'auto, always or never'

@@ -19,7 +19,7 @@ _coffer () {
   common=(
     '--json[print JSON on stdout, errors included]'
     '--provider[use this provider, not the configured one]:ID: '
-    '--host[ask a daemon; this version has none, and refuses]:unix\:PATH: '
+    '--host[ask the daemon at this socket, not the own one]:unix\:PATH: '
     '--yes[ask nothing  every question is answered with yes]'
     '--verbose[say on stderr what is done]'
     '--color[auto, always or never]:WHEN:(auto always never)'

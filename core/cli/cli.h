@@ -37,11 +37,14 @@ struct cli_option {
 };
 
 struct cli;
+struct client;
 struct host;
 
 enum cli_command_flag {
   /* The exit status is another program's; coffer's own failure is 125. */
-  COMMAND_RUNS = 1
+  COMMAND_RUNS = 1,
+  /* A daemon does it when there is one (work.h). */
+  COMMAND_DAEMON = 2
 };
 
 struct cli_command {
@@ -99,6 +102,8 @@ struct cli {
   /* Made on first use. */
   struct place *place;
   struct host *opened;          /* cli_host */
+  struct client *daemon;        /* work_daemon, which looks once */
+  int daemon_sought;
 };
 
 /* Fills a zeroed cli.  What was understood before a failure stays filled in,

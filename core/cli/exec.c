@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "cli/host.h"
+#include "cli/work.h"
 #include "sandbox/capture.h"
 
 #define DENIED_LINES 8
@@ -237,17 +238,28 @@ report_json (struct run *run, int status, struct error **err)
 /* ---- all of it ---------------------------------------------------------- */
 
 static int
+move (struct run *run, struct host *host, int cancel, struct error **err)
+{
+  const struct cli_exec *command = run->command;
+
+  if (command->attach)
+    return work_attach (run->cli, command->sandbox, command->attach,
+                        &run->streams, cancel, &run->result, err);
+  if (host)
+    return sandbox_exec (host, command->sandbox, &run->request, &run->streams,
+                         cancel, &run->result, err);
+  return work_exec (run->cli, command->sandbox, &run->request, &run->streams,
+                    cancel, &run->result, err);
+}
+
+static int
 run_it (struct run *run, struct host *host, struct error **err)
 {
   int cancel = sandbox_signals_catch (err), status;
 
   if (cancel < 0)
     return -1;
-  if (run->command->attach
-        ? sandbox_attach (host, run->command->sandbox, run->command->attach,
-                          &run->streams, cancel, &run->result, err) < 0
-        : sandbox_exec (host, run->command->sandbox, &run->request,
-                        &run->streams, cancel, &run->result, err) < 0)
+  if (move (run, host, cancel, err) < 0)
     return -1;
   status = run->command->background && !run->result.failure
              ? 0 : exec_exit_status (&run->result);

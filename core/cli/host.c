@@ -72,13 +72,12 @@ warn_not_applied (const json_t *applied, const char *provider)
 }
 
 void
-cli_warn (const struct cli *cli, const struct sandbox_record *record,
-          const json_t *applied)
+cli_warn (const struct cli *cli, const char *provider, const json_t *applied)
 {
-  if (record->provider && !strcmp (record->provider, "host"))
+  if (provider && !strcmp (provider, "host"))
     output_note ("warning: provider host is not a sandbox: the command runs "
                  "as you%s, with all that you may do",
                  geteuid () == 0 ? ", and you are root" : "");
   if (!cli->json)
-    warn_not_applied (applied, record->provider ? record->provider : "");
+    warn_not_applied (applied, provider ? provider : "");
 }

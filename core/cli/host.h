@@ -23,7 +23,7 @@ int cli_begin (struct cli *cli, struct host **host, struct provider_call *call,
                struct error **err);
 
 /* Says on stderr what a sandbox is not, and what it lacks. */
-void cli_warn (const struct cli *cli, const struct sandbox_record *record,
+void cli_warn (const struct cli *cli, const char *provider,
                const json_t *applied);
 
 /* One command in a sandbox. */
@@ -44,7 +44,7 @@ struct cli_exec {
 int cli_exec_check (struct cli *cli, struct cli_exec *command,
                     struct error **err);
 /* Runs it with the streams that the options ask for, reports, and returns the
- * exit status (or -1). */
+ * exit status (or -1).  host NULL: by a daemon when there is one. */
 int cli_exec_run (struct cli *cli, struct host *host,
                   struct cli_exec *command, struct error **err);
 

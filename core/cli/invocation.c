@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "client/client.h"
 #include "sandbox/sandbox.h"
 
 const char *
@@ -168,6 +169,7 @@ void
 cli_fini (struct cli *cli)
 {
   host_close (cli->opened);
+  client_free (cli->daemon);
   free (cli->args);
   free (cli->given);
   place_free (cli->place);

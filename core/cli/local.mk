@@ -17,6 +17,7 @@ core_cli_libcli_a_SOURCES = \
   %D%/run-python.h \
   %D%/scope.h \
   %D%/spec.h \
+  %D%/work.h \
   %D%/call.c \
   %D%/call-streams.c \
   %D%/call-values.c \
@@ -58,10 +59,15 @@ core_cli_libcli_a_SOURCES = \
   %D%/spec.c \
   %D%/table.c \
   %D%/template.c \
-  %D%/token.c
+  %D%/token.c \
+  %D%/work.c \
+  %D%/work-create.c \
+  %D%/work-exec.c \
+  %D%/work-files.c
 
 # In the order in which they need each other.
-cli_archives = %D%/libcli.a core/python/libpython.a \
+cli_archives = %D%/libcli.a core/client/libclient.a \
+  core/python/libpython.a \
   core/sandbox/libsandbox.a \
   core/store/libstore.a core/policy/libpolicy.a \
   core/provider/libprovider.a core/contract/libcontract.a core/base/libbase.a

@@ -64,13 +64,13 @@ print_help (const struct cli *cli, struct error **err)
   return output_finish (err);
 }
 
-/* No daemon exists yet that could be asked. */
+/* What no daemon does for others. */
 static int
 refuse_host (const struct cli *cli, struct error **err)
 {
-  error_set (err, E_INVALID, 0,
-             "--host %s: this coffer has no daemon to ask", cli->host);
-  error_hint (err, "leave --host out: commands work on this machine directly");
+  error_set (err, E_INVALID, 0, "coffer %s asks no daemon, and --host names "
+             "one", cli->command->words);
+  error_hint (err, "leave --host out: this command works here, directly");
   return -1;
 }
 
@@ -83,7 +83,7 @@ run_command (struct cli *cli, int argc, char **argv, struct error **err)
     return print_help (cli, err);
   if (cli->version)
     return cli_find_command ("version")->run (cli, err);
-  if (cli->host)
+  if (cli->host && !(cli->command->flags & COMMAND_DAEMON))
     return refuse_host (cli, err);
   log_configure (secure_getenv ("COFFER_LOG"));
   if (cli->verbose && !log_enabled (LOG_LEVEL_INFO, "cli"))

@@ -31,7 +31,7 @@ const struct cli_option cli_global_options[] = {
   { "json", 0, NULL, 0, "print JSON on stdout, errors included" },
   { "provider", 0, "ID", 0, "use this provider, not the configured one" },
   { "host", 0, "unix:PATH", 0,
-    "ask a daemon; this version has none, and refuses" },
+    "ask the daemon at this socket, not the own one" },
   { "yes", 0, NULL, 0, "ask nothing: every question is answered with yes" },
   { "verbose", 0, NULL, 0, "say on stderr what is done" },
   { "color", 0, "WHEN", 0, "auto, always or never" },

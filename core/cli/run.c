@@ -44,7 +44,7 @@ run_inside (struct cli *cli, struct spec *spec, struct error **err)
     return -1;
   }
   output_progress_end (&progress);
-  cli_warn (cli, record, applied);
+  cli_warn (cli, record->provider, applied);
   command.sandbox = record->id;
   if (cli->json)
     command.report = report_new (record, applied);

@@ -17,19 +17,17 @@ run_in (struct cli *cli, struct cli_exec *command, struct error **err)
 {
   coffer_autostrings struct coffer_strings env = { 0 };
   const char *workdir = cli_value (cli, "workdir");
-  struct host *host;
 
   if (workdir && workdir[0] != '/')
     return error_set (err, E_INVALID, 0,
                       "--workdir %s is not an absolute path inside", workdir);
-  if (cli_exec_check (cli, command, err) < 0 || spec_env (cli, &env, err) < 0
-      || cli_host (cli, 0, &host, err) < 0)
+  if (cli_exec_check (cli, command, err) < 0 || spec_env (cli, &env, err) < 0)
     return -1;
   command->sandbox = cli->args[0];
   command->env = coffer_strings_view (&env);
   command->workdir = workdir;
   command->user = cli_value (cli, "user");
-  return cli_exec_run (cli, host, command, err);
+  return cli_exec_run (cli, NULL, command, err);
 }
 
 static int
@@ -71,11 +69,8 @@ attach_run (struct cli *cli, struct error **err)
   static const char *const nothing[] = { "", NULL };
   struct cli_exec command = { .argv = nothing, .sandbox = cli->args[0],
                               .attach = cli->args[1] };
-  struct host *host;
 
-  if (cli_host (cli, 0, &host, err) < 0)
-    return -1;
-  return cli_exec_run (cli, host, &command, err);
+  return cli_exec_run (cli, NULL, &command, err);
 }
 
 static const struct cli_option exec_options[] = {
@@ -90,11 +85,12 @@ static const struct cli_option shell_options[] = { COMMAND_OPTIONS, { NULL } };
 
 const struct cli_command sandbox_exec_commands[] = {
   { "sandbox exec", "ID -- ARGV… | ID -c STRING",
-    "run a command in a sandbox", exec_options, 1, -1, 1, COMMAND_RUNS,
+    "run a command in a sandbox", exec_options, 1, -1, 1,
+    COMMAND_RUNS | COMMAND_DAEMON,
     exec_run },
   { "sandbox attach", "ID COMMAND",
     "show what a command in the background writes", NULL, 2, 2,
-    -1, COMMAND_RUNS, attach_run },
+    -1, COMMAND_RUNS | COMMAND_DAEMON, attach_run },
   { "sandbox shell", "ID", "open a shell on a terminal in a sandbox",
     shell_options, 1, 1, -1, COMMAND_RUNS, shell_run },
   { NULL }

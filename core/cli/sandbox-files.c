@@ -19,13 +19,12 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/host.h"
+#include "cli/work.h"
 
 #define COPY_TIMEOUT_MS (60 * 60 * 1000)
 
 struct copy {
-  struct host *host;
-  struct provider_call call;
+  struct work_copy work;
   struct output_progress progress;
 };
 
@@ -35,11 +34,11 @@ copy_begin (struct cli *cli, struct copy *copy, const char *label,
 {
   uint64_t timeout_ms = COPY_TIMEOUT_MS;
 
-  if (cli_duration (cli, "timeout", PROFILE_TIMEOUT, &timeout_ms, err) < 0
-      || cli_host (cli, 0, &copy->host, err) < 0)
+  if (cli_duration (cli, "timeout", PROFILE_TIMEOUT, &timeout_ms, err) < 0)
     return -1;
+  copy->work.id = cli->args[0];
   output_progress_begin (&copy->progress, cli, label);
-  return cli_call (timeout_ms, &copy->progress, &copy->call, err);
+  return cli_call (timeout_ms, &copy->progress, &copy->work.call, err);
 }
 
 /* "PATH: 12.0 KiB, sha256 …" */
@@ -123,9 +122,10 @@ read_mode (const struct cli *cli, uint32_t *mode, struct error **err)
 /* Why a file could not be put there.  Who names a folder means a name in it, as
  * with cp, and is told so: what is there is not asked for before each file. */
 static void
-hint_place (const struct cli *cli, struct copy *copy, const char *path,
-            const char *name, struct error **err)
+hint_place (struct cli *cli, struct copy *copy, const char *name,
+            struct error **err)
 {
+  const char *path = copy->work.path;
   const size_t length = strlen (path);
   const char *slash = length && path[length - 1] == '/' ? "" : "/";
   auto_error struct error *ignored = NULL;
@@ -137,8 +137,7 @@ hint_place (const struct cli *cli, struct copy *copy, const char *path,
     error_hint (err, "-p makes the folders above it");
   else if (((*err)->number == E_FILE_DENIED || (*err)->number == E_FILE_KIND)
            && name
-           && sandbox_ls (copy->host, cli->args[0], path, 1, 0, &copy->call,
-                          &list, &ignored) == 0)
+           && work_ls (cli, &copy->work, 1, &list, &ignored) == 0)
     error_hint (err, "if %s is a folder inside, write %s%s%s", path, path,
                 slash, name);
 }
@@ -162,11 +161,14 @@ upload_run (struct cli *cli, struct error **err)
       || read_mode (cli, &mode, err) < 0
       || copy_begin (cli, &copy, local, err) < 0)
     return -1;
-  r = sandbox_upload (copy.host, cli->args[0], fd, path, mode,
-                      cli_flag (cli, "parents"), &copy.call, &result, err);
+  copy.work.local = fd;
+  copy.work.path = path;
+  copy.work.mode = mode;
+  copy.work.parents = cli_flag (cli, "parents");
+  r = work_upload (cli, &copy.work, &result, err);
   output_progress_end (&copy.progress);
   if (r < 0)
-    hint_place (cli, &copy, path, last_component (local), err);
+    hint_place (cli, &copy, last_component (local), err);
   return r < 0 ? -1 : copy_report (cli, result, stdout, err);
 }
 
@@ -191,9 +193,11 @@ download_to (struct cli *cli, struct copy *copy, int fd, FILE *report,
              struct error **err)
 {
   json_t *result = NULL;
-  int r = sandbox_download (copy->host, cli->args[0], cli->args[1], fd,
-                            &copy->call, &result, err);
+  int r;
 
+  copy->work.local = fd;
+  copy->work.path = cli->args[1];
+  r = work_download (cli, &copy->work, &result, err);
   output_progress_end (&copy->progress);
   return r < 0 ? -1 : copy_report (cli, result, report, err);
 }
@@ -344,11 +348,10 @@ ls_run (struct cli *cli, struct error **err)
   json_t *item;
   size_t i;
 
+  copy.work.path = cli->n_args > 1 ? cli->args[1] : ".";
   if (cli_number (cli, "depth", 1, 64, &depth, err) < 0
       || copy_begin (cli, &copy, "listing", err) < 0
-      || sandbox_ls (copy.host, cli->args[0],
-                     cli->n_args > 1 ? cli->args[1] : ".", (uint32_t) depth,
-                     0, &copy.call, &list, err) < 0)
+      || work_ls (cli, &copy.work, (uint32_t) depth, &list, err) < 0)
     return -1;
   output_progress_end (&copy.progress);
   list = sort_by_path (steal (list));
@@ -383,10 +386,10 @@ static const struct cli_option ls_options[] = {
 
 const struct cli_command sandbox_file_commands[] = {
   { "sandbox upload", "ID LOCAL|- [PATH]", "copy a file into a sandbox",
-    upload_options, 2, 3, -1, 0, upload_run },
+    upload_options, 2, 3, -1, COMMAND_DAEMON, upload_run },
   { "sandbox download", "ID PATH [LOCAL|-]", "copy a file out of a sandbox",
-    download_options, 2, 3, -1, 0, download_run },
+    download_options, 2, 3, -1, COMMAND_DAEMON, download_run },
   { "sandbox ls", "ID [PATH]", "list a folder of a sandbox", ls_options, 1, 2,
-    -1, 0, ls_run },
+    -1, COMMAND_DAEMON, ls_run },
   { NULL }
 };

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/host.h"
 #include "cli/spec.h"
+#include "cli/work.h"
 
 /* "ID running, ends 2026-01-31 12:00:00" */
 static int
@@ -37,13 +38,10 @@ connect_run (struct cli *cli, struct error **err)
 {
   const char *id = cli->args[0], *state;
   auto_json json_t *info = NULL;
-  struct provider_call call;
-  struct host *host;
   uint64_t ttl = 0;
 
   if (cli_duration (cli, "ttl", PROFILE_TTL, &ttl, err) < 0
-      || cli_begin (cli, &host, &call, err) < 0
-      || sandbox_info (host, id, &call, &info, err) < 0)
+      || work_info (cli, id, &info, err) < 0)
     return -1;
   state = json_string_value (json_object_get (info, "state"));
   if (!state || strcmp (state, "running")) {
@@ -54,7 +52,7 @@ connect_run (struct cli *cli, struct error **err)
   }
   if (ttl) {
     json_decref (steal (info));
-    if (sandbox_extend (host, id, ttl, &call, &info, err) < 0)
+    if (work_extend (cli, id, ttl, &info, err) < 0)
       return -1;
   }
   return print_life (cli, steal (info), err);
@@ -63,8 +61,6 @@ connect_run (struct cli *cli, struct error **err)
 static int
 extend_run (struct cli *cli, struct error **err)
 {
-  struct provider_call call;
-  struct host *host;
   json_t *info = NULL;
   uint64_t ttl;
 
@@ -73,8 +69,7 @@ extend_run (struct cli *cli, struct error **err)
     error_hint (err, "write how long from now, such as 30m or 2h");
     return -1;
   }
-  if (cli_begin (cli, &host, &call, err) < 0
-      || sandbox_extend (host, cli->args[0], ttl, &call, &info, err) < 0)
+  if (work_extend (cli, cli->args[0], ttl, &info, err) < 0)
     return -1;
   return print_life (cli, info, err);
 }
@@ -82,12 +77,9 @@ extend_run (struct cli *cli, struct error **err)
 static int
 pause_run (struct cli *cli, struct error **err)
 {
-  struct provider_call call;
-  struct host *host;
   json_t *info = NULL;
 
-  if (cli_begin (cli, &host, &call, err) < 0
-      || sandbox_pause (host, cli->args[0], &call, &info, err) < 0)
+  if (work_pause (cli, cli->args[0], &info, err) < 0)
     return -1;
   return print_life (cli, info, err);
 }
@@ -95,12 +87,9 @@ pause_run (struct cli *cli, struct error **err)
 static int
 resume_run (struct cli *cli, struct error **err)
 {
-  struct provider_call call;
-  struct host *host;
   json_t *info = NULL;
 
-  if (cli_begin (cli, &host, &call, err) < 0
-      || sandbox_resume (host, cli->args[0], &call, &info, err) < 0)
+  if (work_resume (cli, cli->args[0], &info, err) < 0)
     return -1;
   return print_life (cli, info, err);
 }
@@ -111,12 +100,12 @@ static const struct cli_option connect_options[] = {
 
 const struct cli_command sandbox_life_commands[] = {
   { "sandbox connect", "ID", "check that a sandbox runs and can be used",
-    connect_options, 1, 1, -1, 0, connect_run },
+    connect_options, 1, 1, -1, COMMAND_DAEMON, connect_run },
   { "sandbox extend", "ID TIME", "let a sandbox live TIME from now", NULL, 2,
-    2, -1, 0, extend_run },
+    2, -1, COMMAND_DAEMON, extend_run },
   { "sandbox pause", "ID", "stop all that runs in a sandbox for a while",
-    NULL, 1, 1, -1, 0, pause_run },
-  { "sandbox resume", "ID", "let a paused sandbox go on", NULL, 1, 1, -1, 0,
-    resume_run },
+    NULL, 1, 1, -1, COMMAND_DAEMON, pause_run },
+  { "sandbox resume", "ID", "let a paused sandbox go on", NULL, 1, 1, -1,
+    COMMAND_DAEMON, resume_run },
   { NULL }
 };

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/host.h"
+#include "cli/work.h"
 
 static int
 ends_in (const char *name, const char *end)
@@ -64,14 +64,11 @@ metrics_run (struct cli *cli, struct error **err)
   static const char *const heads[] = { "NAME", "VALUE" };
   auto_output_table struct output_table *table = NULL;
   auto_json json_t *metrics = NULL;
-  struct provider_call call;
-  struct host *host;
   const char *name;
   json_t *value;
   size_t i;
 
-  if (cli_begin (cli, &host, &call, err) < 0
-      || sandbox_metrics (host, cli->args[0], &call, &metrics, err) < 0)
+  if (work_metrics (cli, cli->args[0], &metrics, err) < 0)
     return -1;
   if (cli->json)
     return output_json (steal (metrics), err);
@@ -85,7 +82,7 @@ metrics_run (struct cli *cli, struct error **err)
 }
 
 const struct cli_command sandbox_metrics_commands[] = {
-  { "sandbox metrics", "ID", "show what a sandbox uses", NULL, 1, 1, -1, 0,
-    metrics_run },
+  { "sandbox metrics", "ID", "show what a sandbox uses", NULL, 1, 1, -1,
+    COMMAND_DAEMON, metrics_run },
   { NULL }
 };

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/host.h"
+#include "cli/work.h"
 
 static void
 add_exec (struct output_table *table, const json_t *item)
@@ -35,13 +35,10 @@ ps_run (struct cli *cli, struct error **err)
                                        "OUTPUT" };
   auto_output_table struct output_table *table = NULL;
   auto_json json_t *list = NULL;
-  struct provider_call call;
-  struct host *host;
   json_t *item;
   size_t i;
 
-  if (cli_begin (cli, &host, &call, err) < 0
-      || sandbox_exec_list (host, cli->args[0], &call, &list, err) < 0)
+  if (work_exec_list (cli, cli->args[0], &list, err) < 0)
     return -1;
   if (cli->json)
     return output_json (steal (list), err);
@@ -56,8 +53,6 @@ signal_run (struct cli *cli, struct error **err)
 {
   const char *word = cli->n_args > 2 ? cli->args[2] : "TERM";
   int number = exec_signal_number (word);
-  struct provider_call call;
-  struct host *host;
 
   if (number == 0) {
     error_set (err, E_INVALID, 0, "%s is no signal", word);
@@ -65,9 +60,7 @@ signal_run (struct cli *cli, struct error **err)
                 "KILL");
     return -1;
   }
-  if (cli_begin (cli, &host, &call, err) < 0
-      || sandbox_exec_signal (host, cli->args[0], cli->args[1], number, &call,
-                              err) < 0) {
+  if (work_exec_signal (cli, cli->args[0], cli->args[1], number, err) < 0) {
     if (*err && (*err)->number == E_SANDBOX_STATE)
       error_hint (err, "coffer sandbox ps %s lists its commands and what "
                   "became of them", cli->args[0]);
@@ -87,9 +80,9 @@ signal_run (struct cli *cli, struct error **err)
 
 const struct cli_command sandbox_ps_commands[] = {
   { "sandbox ps", "ID", "list the commands started in a sandbox", NULL, 1, 1,
-    -1, 0, ps_run },
+    -1, COMMAND_DAEMON, ps_run },
   { "sandbox signal", "ID COMMAND [SIGNAL]",
     "send a command a signal, TERM unless said", NULL, 2, 3,
-    -1, 0, signal_run },
+    -1, COMMAND_DAEMON, signal_run },
   { NULL }
 };

@@ -13,24 +13,25 @@
 #include "cli/commands.h"
 #include "cli/host.h"
 #include "cli/spec.h"
+#include "cli/work.h"
 
 #define INFO_DEPTH 4
 
 /* ---- create ------------------------------------------------------------- */
 
+static const char *
+created_word (const json_t *created, const char *key)
+{
+  return json_string_value (json_object_get (created, key));
+}
+
 static int
-print_created (struct cli *cli, const struct sandbox_record *record,
-               json_t *applied, struct error **err)
+print_created (struct cli *cli, json_t *created, struct error **err)
 {
   if (cli->json)
-    return output_json (
-      json_pack ("{s:s, s:s, s:s?, s:s, s:I, s:I, s:O?}", "id", record->id,
-                 "provider", record->provider, "native_id", record->native_id,
-                 "state", sandbox_state_name (record->state), "created_ns",
-                 (json_int_t) record->created_ns, "expires_ns",
-                 (json_int_t) record->expires_ns, "applied", applied),
-      err);
-  printf ("%s\n", record->id);
+    return output_json (json_incref (created), err);
+  output_styled (cli, stdout, STYLE_PLAIN, created_word (created, "id"));
+  printf ("\n");
   return output_finish (err);
 }
 
@@ -38,31 +39,29 @@ static int
 create_run (struct cli *cli, struct error **err)
 {
   auto_spec struct spec spec = { 0 };
-  auto_sandbox_record struct sandbox_record *record = NULL;
-  auto_json json_t *applied = NULL;
+  auto_json json_t *created = NULL;
   auto_error struct error *error = NULL;
   struct output_progress progress;
-  struct provider_call call;
-  struct host *host;
+  const char *id;
   int r, gone;
 
-  if (spec_read (cli, &spec, err) < 0 || cli_host (cli, 0, &host, err) < 0)
+  if (spec_read (cli, &spec, err) < 0)
     return -1;
   output_progress_begin (&progress, cli, "making the sandbox");
-  if (cli_call (0, &progress, &call, err) < 0)
-    return -1;
-  r = sandbox_create (host, &spec.request, &call, &record, &applied, err);
+  r = work_create (cli, &spec.request, &progress, &created, err);
   output_progress_end (&progress);
   if (r < 0) {
     hint_user (spec.request.user, err);
     return -1;
   }
-  cli_warn (cli, record, applied);
-  if (print_created (cli, record, applied, err) == 0)
+  cli_warn (cli, created_word (created, "provider"),
+            json_object_get (created, "applied"));
+  if (print_created (cli, created, err) == 0)
     return 0;
   /* Nobody knows of it: what is reported as failed is not there. */
-  if (sandbox_kill (host, NULL, record->id, NULL, &gone, &error) < 0)
-    output_note ("%s is still there: %s", record->id, error_message (error));
+  id = created_word (created, "id");
+  if (work_kill (cli, id, &gone, &error) < 0)
+    output_note ("%s is still there: %s", id, error_message (error));
   return -1;
 }
 
@@ -135,12 +134,9 @@ print_info (struct cli *cli, json_t *take_info, struct error **err)
 static int
 info_run (struct cli *cli, struct error **err)
 {
-  struct provider_call call;
-  struct host *host;
   json_t *info = NULL;
 
-  if (cli_begin (cli, &host, &call, err) < 0
-      || sandbox_info (host, cli->args[0], &call, &info, err) < 0)
+  if (work_info (cli, cli->args[0], &info, err) < 0)
     return -1;
   return print_info (cli, info, err);
 }
@@ -181,13 +177,10 @@ list_run (struct cli *cli, struct error **err)
                                        "ENDS IN" };
   auto_output_table struct output_table *table = NULL;
   auto_json json_t *list = NULL;
-  struct provider_call call;
-  struct host *host;
   json_t *item;
   size_t i;
 
-  if (cli_begin (cli, &host, &call, err) < 0
-      || sandbox_list (host, &list, err) < 0)
+  if (work_list (cli, &list, err) < 0)
     return -1;
   if (cli->json)
     return output_json (steal (list), err);
@@ -200,14 +193,11 @@ list_run (struct cli *cli, struct error **err)
 /* ---- kill --------------------------------------------------------------- */
 
 static int
-kill_one (struct cli *cli, struct host *host, const char *id,
-          struct error **err)
+kill_one (struct cli *cli, const char *id, struct error **err)
 {
-  struct provider_call call;
   int gone = 0;
 
-  if (cli_call (0, NULL, &call, err) < 0
-      || sandbox_kill (host, cli->provider, id, &call, &gone, err) < 0)
+  if (work_kill (cli, id, &gone, err) < 0)
     return -1;
   if (cli->json)
     return output_json (json_pack ("{s:o, s:b}", "id",
@@ -222,12 +212,11 @@ kill_one (struct cli *cli, struct host *host, const char *id,
 /* One that cannot be killed does not save the others: its error is printed,
  * or left in `err` when it is the first. */
 static int
-kill_next (struct cli *cli, struct host *host, const char *id,
-           struct error **err)
+kill_next (struct cli *cli, const char *id, struct error **err)
 {
   auto_error struct error *error = NULL;
 
-  if (!id || kill_one (cli, host, id, &error) == 0)
+  if (!id || kill_one (cli, id, &error) == 0)
     return 0;
   if (!*err)
     return error_move (err, steal (error));
@@ -237,14 +226,13 @@ kill_next (struct cli *cli, struct host *host, const char *id,
 
 /* Ids of all sandboxes, after asking. */
 static int
-all_ids (struct cli *cli, struct host *host, json_t **list,
-         struct error **err)
+all_ids (struct cli *cli, json_t **list, struct error **err)
 {
   auto_free char *question = NULL;
 
   if (cli->n_args)
     return error_set (err, E_USAGE, 0, "--all and an id do not go together");
-  if (sandbox_list (host, list, err) < 0)
+  if (work_list (cli, list, err) < 0)
     return -1;
   if (json_array_size (*list) == 0)
     return 0;
@@ -257,22 +245,19 @@ static int
 kill_run (struct cli *cli, struct error **err)
 {
   auto_json json_t *list = NULL;
-  struct host *host;
   json_t *item;
   size_t i;
   int n, r = 0;
 
   if (!cli->n_args && !cli_flag (cli, "all"))
     return error_set (err, E_USAGE, 0, "coffer sandbox kill needs an ID");
-  if (cli_host (cli, 0, &host, err) < 0)
-    return -1;
-  if (cli_flag (cli, "all") && all_ids (cli, host, &list, err) < 0)
+  if (cli_flag (cli, "all") && all_ids (cli, &list, err) < 0)
     return -1;
   for (n = 0; n < cli->n_args; n++)
-    r |= kill_next (cli, host, cli->args[n], err);
+    r |= kill_next (cli, cli->args[n], err);
   json_array_foreach (list, i, item)
-    r |= kill_next (cli, host,
-                    json_string_value (json_object_get (item, "id")), err);
+    r |= kill_next (cli, json_string_value (json_object_get (item, "id")),
+                    err);
   return r;
 }
 
@@ -332,13 +317,13 @@ static const struct cli_option kill_options[] = {
 
 const struct cli_command sandbox_commands[] = {
   { "sandbox create", "", "make a sandbox and print its id", create_options, 0,
-    0, -1, 0, create_run },
-  { "sandbox list", "", "list the sandboxes there are", NULL, 0, 0, -1, 0,
-    list_run },
+    0, -1, COMMAND_DAEMON, create_run },
+  { "sandbox list", "", "list the sandboxes there are", NULL, 0, 0, -1,
+    COMMAND_DAEMON, list_run },
   { "sandbox info", "ID", "show what is known of a sandbox", NULL, 1, 1, -1,
-    0, info_run },
+    COMMAND_DAEMON, info_run },
   { "sandbox kill", "ID… | --all", "end sandboxes and all that runs in them",
-    kill_options, 0, -1, -1, 0, kill_run },
+    kill_options, 0, -1, -1, COMMAND_DAEMON, kill_run },
   { "sandbox prune", "", "clear away what has expired or is gone", NULL, 0, 0,
     -1, 0, prune_run },
   { NULL }

@@ -275,8 +275,8 @@ execs_begin (struct execs *execs, const char *sandbox,
   memset (fds, -1, sizeof fds);
   r = has_room (execs, err) < 0 || streams_prepare (spec, fds, theirs, err) < 0
         ? -1 : sandbox_exec_begin (execs->options.host, sandbox, spec->request,
-                                   theirs, spec->tty, 1, cancel_fd, &begun,
-                                   err);
+                                   theirs, spec->tty, !spec->attended,
+                                   cancel_fd, &begun, err);
   for (i = 0; i < EXEC_STREAMS; i++)
     coffer_fd_close (&theirs[i]);
   if (r == 0)

@@ -33,6 +33,8 @@ struct execs_spec {
   const struct exec_request *request;
   int tty;                      /* rows and columns are the request's */
   int keeps_input;              /* standard input is a pipe, see execs_write */
+  int attended;                 /* somebody waits: what the profile says of
+                                 * such a command's timeout holds */
   const char *input;            /* or exactly this; NULL: /dev/null */
   size_t input_size;
 };

@@ -46,13 +46,14 @@ upward () {
   grep -rnE "^[ ]*#[ ]*include[ ]*[<\"]($2)/" "core/$1" --include='*.[ch]'
 }
 upwards () {
-  upward base 'contract|provider|sandbox|store|policy|server|cli'
+  upward base 'client|contract|provider|sandbox|store|policy|server|cli'
   upward contract 'provider|sandbox|store|policy|server|cli'
   upward provider 'sandbox|store|policy|server|cli'
   upward store 'sandbox|policy|server|cli'
   upward policy 'sandbox|store|server|cli'
-  upward sandbox 'python|server|cli'
+  upward sandbox 'client|python|server|cli'
   upward python 'server|cli'
+  upward client 'contract|provider|sandbox|store|policy|python|server|cli'
 }
 check "dependencies of core point one way" silent upwards
 

@@ -18,11 +18,8 @@ SCENARIOS += \
   %D%/providers.sh \
   %D%/serve-manual.sh \
   %D%/serve.sh
-# And by what knows the document.
-EXTRA_DIST += %D%/daemon.py %D%/shapes.py %D%/judge.mjs %D%/redocly.yaml \
-  %D%/npm/package.json %D%/npm/package-lock.json
 SCENARIOS += \
-  %D%/document.py %D%/sandboxes.py %D%/execs.py %D%/execs-kill.py
+  %D%/sandboxes.py %D%/execs.py %D%/execs-kill.py
 
 # The daemon with surfaces that a test can steer: what HTTP does around handlers.
 check_PROGRAMS += %D%/probe-serve

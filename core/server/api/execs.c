@@ -24,7 +24,7 @@ struct exec_body {
   struct coffer_strings argv, env;
   const char *command;
   char *workdir;
-  int background, tty;
+  int background, tty, attended;
   int keeps_input;
   char *input;
   size_t input_size;
@@ -65,6 +65,7 @@ static const struct field table[] = {
   { "timeout_ms", field_u64, AT (request.timeout_ms) },
   { "background", field_flag, AT (background) },
   { "tty", field_flag, AT (tty) },
+  { "attended", field_flag, AT (attended) },
   { "rows", field_u32, AT (request.rows) },
   { "columns", field_u32, AT (request.columns) },
   { "stdin", read_stdin, 0 },
@@ -192,7 +193,8 @@ run_background (struct request *request, const char *id,
 {
   const struct execs_spec spec = {
     .request = &body->request, .tty = body->tty,
-    .keeps_input = body->keeps_input, .input = body->input,
+    .keeps_input = body->keeps_input, .attended = body->attended,
+    .input = body->input,
     .input_size = body->input_size
   };
   auto_free char *place = NULL;
