@@ -204,7 +204,7 @@ const struct route execute_routes[] = {
   { "POST", "/execute", RIGHT_RUN,
     ROUTE_JSON | ROUTE_ANONYMOUS | ROUTE_COSTS_RUN, "execute", execute_post },
   { "GET", "/healthz", RIGHT_NONE, ROUTE_ANONYMOUS, "getHealth", healthz_get },
-  { "GET", "/profile", RIGHT_VIEW, ROUTE_ANONYMOUS, "getProfile",
+  { "GET", "/profile", RIGHT_VIEW, ROUTE_ANONYMOUS, "getExecuteProfile",
     profile_get },
   { NULL }
 };
