@@ -66,7 +66,7 @@ client_push (struct client_reply *reply, int wait, struct error **err)
     } else if (errno == EAGAIN && !wait) {
       return 1;
     } else if (errno == EAGAIN) {
-      if (reply_wait (reply, POLLOUT, err) < 0)
+      if (answer_wait (reply, POLLOUT, err) < 0)
         return -1;
     } else if (errno == EPIPE || errno == ECONNRESET) {
       break;
@@ -122,9 +122,9 @@ send_request (struct client_reply *reply,
 int
 client_answered (struct client_reply *reply, struct error **err)
 {
-  if (reply_head (reply, err) < 0)
+  if (answer_head (reply, err) < 0)
     return -1;
-  return reply->status >= 300 ? reply_error (reply, err) : 0;
+  return reply->status >= 300 ? answer_error (reply, err) : 0;
 }
 
 int

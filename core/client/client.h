@@ -41,7 +41,8 @@ struct client_request {
 };
 
 /* "/api/v1/sandboxes/%s/execs" with each %s escaped as one segment of a path;
- * %p is a path, whose slashes stay.  Takes no other directive.  NULL: no memory. */
+ * %p is a path, whose slashes stay.  There is no other directive.  NULL: no
+ * memory. */
 char *client_target (const char *fmt, ...);
 
 /* One request and its JSON; *out is NULL for a reply without a body. */
@@ -83,9 +84,9 @@ int client_json (struct client_reply *reply, json_t **out,
 /* So many bytes are of no use. */
 int client_skip (struct client_reply *reply, uint64_t size,
                  struct error **err);
-/* Whether client_read has something without waiting, and reading what the
- * descriptor has, once poll says so, that it may: an end that comes too early is
- * an error. */
+/* Whether client_read has something without waiting; and reading what the
+ * descriptor has, once poll says that it has, so that it may.  An end that comes
+ * too early is an error. */
 int client_ready (const struct client_reply *reply);
 int client_fetch (struct client_reply *reply, struct error **err);
 

@@ -22,18 +22,18 @@ struct client {
 int client_connect (struct client *client, int *out, struct error **err);
 
 /* Waits for `events` as long as the request may take. */
-int reply_wait (const struct client_reply *reply, short events,
-                struct error **err);
+int answer_wait (const struct client_reply *reply, short events,
+                 struct error **err);
 
 /* The next line of a head, without its end, in at most `room` bytes with its
  * NUL; -1 when it is longer, holds what no head may hold, or does not come. */
-int reply_line (struct client_reply *reply, char *line, size_t room,
-                struct error **err);
+int answer_line (struct client_reply *reply, char *line, size_t room,
+                 struct error **err);
 /* Status line and headers. */
-int reply_head (struct client_reply *reply, struct error **err);
+int answer_head (struct client_reply *reply, struct error **err);
 /* More bytes into the buffer; 0: the connection has ended. */
-int reply_fill (struct client_reply *reply, struct error **err);
+int answer_fill (struct client_reply *reply, struct error **err);
 /* What the daemon said of an error. */
-int reply_error (struct client_reply *reply, struct error **err);
+int answer_error (struct client_reply *reply, struct error **err);
 
 #endif /* CLIENT_PRIVATE_H */

@@ -36,8 +36,8 @@ client_reply_fini (struct client_reply *reply)
 }
 
 int
-reply_wait (const struct client_reply *reply, short events,
-            struct error **err)
+answer_wait (const struct client_reply *reply, short events,
+             struct error **err)
 {
   int64_t deadline = reply->deadline_ns ? reply->deadline_ns : INT64_MAX;
   int r = coffer_wait_fd (reply->fd, events, deadline, reply->cancel_fd);
@@ -53,7 +53,7 @@ reply_wait (const struct client_reply *reply, short events,
 }
 
 int
-reply_fill (struct client_reply *reply, struct error **err)
+answer_fill (struct client_reply *reply, struct error **err)
 {
   ssize_t n;
 
@@ -68,7 +68,7 @@ reply_fill (struct client_reply *reply, struct error **err)
               CLIENT_BUFFER - reply->start - reply->size);
     if (n >= 0)
       break;
-    if (errno == EAGAIN && reply_wait (reply, POLLIN, err) < 0)
+    if (errno == EAGAIN && answer_wait (reply, POLLIN, err) < 0)
       return -1;
     if (errno == ECONNRESET)
       return 0;
@@ -93,8 +93,8 @@ line_is_text (const char *line, size_t length)
 }
 
 int
-reply_line (struct client_reply *reply, char *line, size_t room,
-            struct error **err)
+answer_line (struct client_reply *reply, char *line, size_t room,
+             struct error **err)
 {
   char *from, *end;
   size_t length;
@@ -105,7 +105,7 @@ reply_line (struct client_reply *reply, char *line, size_t room,
     end = memchr (from, '\n', reply->size);
     if (end || reply->size >= room)
       break;
-    r = reply_fill (reply, err);
+    r = answer_fill (reply, err);
     if (r <= 0)
       return r < 0 ? -1 : broken ("was cut short", err);
   }
@@ -174,16 +174,16 @@ read_header (const char *line, struct client_reply *reply, int *sized,
 }
 
 int
-reply_head (struct client_reply *reply, struct error **err)
+answer_head (struct client_reply *reply, struct error **err)
 {
   char line[LINE_BYTES];
   int lines, sized = 0;
 
-  if (reply_line (reply, line, sizeof line, err) < 0
+  if (answer_line (reply, line, sizeof line, err) < 0
       || read_status (line, reply, err) < 0)
     return -1;
   for (lines = 0; lines < HEAD_LINES; lines++) {
-    if (reply_line (reply, line, sizeof line, err) < 0)
+    if (answer_line (reply, line, sizeof line, err) < 0)
       return -1;
     if (!*line)
       break;
@@ -227,17 +227,17 @@ next_chunk (struct client_reply *reply, struct error **err)
   char line[32];
 
   if (reply->begun
-      && (reply_line (reply, line, sizeof line, err) < 0 || *line))
+      && (answer_line (reply, line, sizeof line, err) < 0 || *line))
     return err && *err ? -1 : broken ("has a chunk that does not end", err);
   reply->begun = 1;
-  if (reply_line (reply, line, sizeof line, err) < 0)
+  if (answer_line (reply, line, sizeof line, err) < 0)
     return -1;
   if (chunk_size (line, &reply->left) < 0)
     return broken ("has a chunk without a size", err);
   if (reply->left > 0)
     return 0;
   reply->over = 1;
-  if (reply_line (reply, line, sizeof line, err) < 0)
+  if (answer_line (reply, line, sizeof line, err) < 0)
     return -1;
   return *line ? broken ("goes on after its end", err) : 0;
 }
@@ -260,7 +260,7 @@ client_ready (const struct client_reply *reply)
 int
 client_fetch (struct client_reply *reply, struct error **err)
 {
-  int r = client_ready (reply) ? 1 : reply_fill (reply, err);
+  int r = client_ready (reply) ? 1 : answer_fill (reply, err);
 
   return r > 0 ? 0 : r < 0 ? -1 : broken ("was cut short", err);
 }
@@ -277,7 +277,7 @@ client_read (struct client_reply *reply, void *bytes, size_t size,
   if (reply->over || size == 0)
     return 0;
   if (reply->size == 0) {
-    r = reply_fill (reply, err);
+    r = answer_fill (reply, err);
     if (r <= 0)
       return r < 0 ? -1 : broken ("was cut short", err);
   }
@@ -389,7 +389,7 @@ error_from (const json_t *object, struct error **err)
 }
 
 int
-reply_error (struct client_reply *reply, struct error **err)
+answer_error (struct client_reply *reply, struct error **err)
 {
   const int status = reply->status;
   auto_error struct error *ignored = NULL;
