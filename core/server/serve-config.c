@@ -47,6 +47,7 @@ serve_config_unref (struct serve_config *config)
   }
   free (config->logins);
   free (config->socket);
+  free (config->execute_profile);
   yaml_free_texts (config->listen);
   yaml_free_texts (config->allow_hosts);
   observe_config_fini (&config->observe);

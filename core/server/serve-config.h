@@ -51,6 +51,10 @@ struct serve_config {
   char **allow_hosts;           /* names in lower case, NULL-terminated */
   int anonymous;                /* what is ROUTE_ANONYMOUS, on every address */
   int host_provider;            /* sandboxes of `host`, which is none */
+  /* Of the service that runs Python code: NULL, what the environment says; and
+   * whether the container around is the fifth layer. */
+  char *execute_profile;
+  int execute_contained;
   char **allowed_roots;         /* host folders that requests may name */
   struct serve_limits limits;
   struct observe_config observe;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 
@@ -350,6 +351,53 @@ read_host_provider (const struct yaml_source *source,
                     err);
 }
 
+static const char *const execute_keys[] = { "profile", "isolation", NULL };
+static const char *const isolation_keys[] = { "layer5", NULL };
+
+static int
+read_isolation (const struct yaml_source *source,
+                const struct yaml_node *node, struct serve_config *config,
+                struct error **err)
+{
+  const struct yaml_node *value;
+
+  if (yaml_check_keys (source, node, isolation_keys, err) < 0)
+    return -1;
+  value = yaml_get (node, "layer5");
+  if (!value)
+    return 0;
+  if (read_word (source, value, "layer5", "namespaces", "container",
+                 &config->execute_contained, err) < 0)
+    return -1;
+  if (config->execute_contained && geteuid () != 0)
+    return yaml_fail (source, value, err, "layer5: container wants a daemon of"
+                      " root: without namespaces code must have a user of its"
+                      " own");
+  return 0;
+}
+
+static int
+read_execute (const struct yaml_source *source, const struct yaml_node *node,
+              struct serve_config *config, struct error **err)
+{
+  const struct yaml_node *value;
+  char *profile = NULL;
+
+  if (yaml_check_keys (source, node, execute_keys, err) < 0)
+    return -1;
+  value = yaml_get (node, "profile");
+  if (value) {
+    if (yaml_text (source, value, "profile", &profile, err) < 0)
+      return -1;
+    free (config->execute_profile);
+    config->execute_profile = profile;
+    if (!text_is_id (profile))
+      return yaml_fail (source, value, err, "profile must be a profile's name");
+  }
+  value = yaml_get (node, "isolation");
+  return value ? read_isolation (source, value, config, err) : 0;
+}
+
 static const struct {
   const char *key;
   read_key *read;
@@ -360,6 +408,7 @@ static const struct {
   { "anonymous", read_anonymous },
   { "allowed_roots", read_roots },
   { "host_provider", read_host_provider },
+  { "execute", read_execute },
   { "limits", read_limits },
   { "log", NULL },              /* these are observe.h's */
   { "audit", NULL },
@@ -401,6 +450,8 @@ serve_config_keys (const char *section)
   return strcmp (section, "") == 0               ? main_keys ()
          : strcmp (section, "socket") == 0       ? socket_keys
          : strcmp (section, "socket.users") == 0 ? login_keys
+         : strcmp (section, "execute") == 0      ? execute_keys
+         : strcmp (section, "execute.isolation") == 0 ? isolation_keys
          : strcmp (section, "limits") == 0       ? limit_keys ()
                                                  : NULL;
 }

@@ -152,6 +152,35 @@ is "nothing of a sandbox stays" "$(ls "$COFFER_HOME/run/runs" 2>/dev/null)" ""
 
 serve_stop
 is "it ends in order" "$status" 0
+# Without namespaces, where the operator has said that a container is around.
+mkdir -p "$COFFER_HOME/config"
+cat >"$COFFER_HOME/config/coffer.yaml" <<'END'
+serve:
+  execute: {isolation: {layer5: container}}
+END
+chmod -R go-w "$COFFER_HOME/config"
+if [ "$(id -u)" -ne 0 ]; then
+  run coffer serve --check
+  is "only root may do without namespaces" "$status" 2
+  like "which is said" "$(cat "$err")" 'layer5: container wants a daemon of root'
+else
+  serve_start || ok "the daemon starts" false
+  post '{"code":"open(\"out/a\", \"w\").write(\"x\")"}'
+  is "a container as the fifth layer is named in each reply" \
+    "$code $(answer 'd["layers_applied"], len (d["artifacts"])')" \
+    "200 (['ast', 'import', 'landlock', 'seccomp', 'container'], 1)"
+  python3 "$COFFER_SOURCE/tests/server/corpus.py" "$url" \
+    'PY09|PY37|FS28|FS32|LL02|CR01|PR18|NE12|OU10|OU12' >"$T/contained" 2>"$err"
+  is "what means no good is held as well" \
+    "$(grep -v '^OK' "$T/contained" | head -5)" ""
+  ok "each of it was tried" test "$(wc -l <"$T/contained")" -ge 15
+  ps -u 65521 -o pid= >"$out"
+  is "nobody of its user is left" "$(cat "$out")" ""
+  is "and no folder" "$(find "$COFFER_HOME/run" -name 'python.*')" ""
+  serve_stop
+fi
+rm "$COFFER_HOME/config/coffer.yaml"
+
 unlike "no variable of the daemon was in a reply or a log" \
   "$(cat "$T/corpus" "$T/serve.err" "$T/serve.out")" "$COFFER_TEST_SECRET"
 

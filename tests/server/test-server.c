@@ -258,6 +258,9 @@ every_key_is_in_the_manual (void **state)
   manual_has (page, "serve.socket", serve_config_keys ("socket"));
   manual_has (page, "serve.socket.users and groups",
               serve_config_keys ("socket.users"));
+  manual_has (page, "serve.execute", serve_config_keys ("execute"));
+  manual_has (page, "serve.execute.isolation",
+              serve_config_keys ("execute.isolation"));
   manual_has (page, "serve.limits", serve_config_keys ("limits"));
 }
 

@@ -27,9 +27,10 @@
 #define MARGIN_MS 1500
 
 static const char *
-default_profile (void)
+default_profile (const struct serve_config *config)
 {
-  const char *name = secure_getenv ("SANDBOX_PROFILE");
+  const char *name = config->execute_profile ? config->execute_profile
+                                             : secure_getenv ("SANDBOX_PROFILE");
 
   return name && *name ? name : EXECUTE_PROFILE;
 }
@@ -144,10 +145,13 @@ static int
 run_body (struct request *request, struct execute_body *body,
           struct error **err)
 {
+  auto_serve_config struct serve_config *config
+    = server_config_ref (request->server);
   struct error *error = NULL;
 
   if (!body->request.profile)
-    body->request.profile = default_profile ();
+    body->request.profile = default_profile (config);
+  body->request.contained = config->execute_contained;
   body->request.tenant = request->caller.tenant;
   if (execute_check (request->server->host, &body->request, &error) < 0)
     return reply_refused (request, error, err);
@@ -191,12 +195,19 @@ healthz_get (struct request *request, struct error **err)
 static int
 profile_get (struct request *request, struct error **err)
 {
+  auto_serve_config struct serve_config *config
+    = server_config_ref (request->server);
   const char *name = request_query (request, "name");
   json_t *document = NULL;
 
   if (execute_describe (request->server->place,
-                        name ? name : default_profile (), &document, err) < 0)
+                        name ? name : default_profile (config), &document, err)
+        < 0)
     return -1;
+  if (config->execute_contained)
+    json_object_set_new (json_object_get (document, "scan_stages"), "post",
+                         json_pack ("[s,s,s]", "landlock", "seccomp",
+                                    "container"));
   return reply_json (request, 200, document, err);
 }
 
