@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines into a file that may be renamed meanwhile.  See audit.h. */
 
-#include "config.h"
+#include <config.h>
 
 #include <fcntl.h>
 #include <stdatomic.h>

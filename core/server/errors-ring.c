@@ -2,7 +2,7 @@
 /* A list in order of time, and a file that lines are added to until it is
  * twice as long as the list can be: then it is written anew. */
 
-#include "config.h"
+#include <config.h>
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel counts of this process, and which build it is. */
 
-#include "config.h"
+#include <config.h>
 
 #include <dirent.h>
 #include <stdio.h>

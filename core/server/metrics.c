@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Families, their series, and the page.  See metrics.h. */
 
-#include "config.h"
+#include <config.h>
 
 #include <pthread.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GET /metrics and GET /api/v1/errors. */
 
-#include "config.h"
+#include <config.h>
 
 #include <coffer/buffer.h>
 

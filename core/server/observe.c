@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One place from which all that is seen goes out.  See observe.h. */
 
-#include "config.h"
+#include <config.h>
 
 #include <ctype.h>
 #include <pthread.h>
@@ -18,6 +18,7 @@
 #include "server/exchange.h"
 #include "server/http.h"
 #include "server/observe.h"
+#include "server/runs.h"
 #include "server/server.h"
 #include "server/trace.h"
 
@@ -105,6 +106,7 @@ server_write (void *data, struct metrics_page *page)
 {
   struct observer *observer = data;
   struct server *server = observer->server;
+  unsigned running, waiting;
 
   if (server->connections) {
     metrics_page_family (page, "coffer_http_connections", "gauge",
@@ -115,6 +117,15 @@ server_write (void *data, struct metrics_page *page)
                          "Requests that are being answered.");
     metrics_page_value (page, NULL, NULL,
                         (double) connections_working (server->connections));
+  }
+  if (server->runs) {
+    runs_count (server->runs, &running, &waiting);
+    metrics_page_family (page, "coffer_runs_running", "gauge",
+                         "Runs that have a place.");
+    metrics_page_value (page, NULL, NULL, running);
+    metrics_page_family (page, "coffer_runs_waiting", "gauge",
+                         "Runs that wait for a place.");
+    metrics_page_value (page, NULL, NULL, waiting);
   }
   sandboxes_write (observer, page);
 }

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/place.h"
 #include "policy/rights.h"
+#include "server/box/config.h"
 #include "server/observe.h"
 
 /* Sizes in bytes, times in milliseconds. */
@@ -58,6 +59,7 @@ struct serve_config {
   char **allowed_roots;         /* host folders that requests may name */
   struct serve_limits limits;
   struct observe_config observe;
+  struct box_config box;
 };
 
 struct serve_config *serve_config_ref (struct serve_config *config);

@@ -413,6 +413,7 @@ static const struct {
   { "log", NULL },              /* these are observe.h's */
   { "audit", NULL },
   { "otlp", NULL },
+  { "box", NULL },              /* box/config.h's */
 };
 #define N_KEYS (sizeof keys / sizeof keys[0])
 
@@ -441,7 +442,9 @@ serve_read (const struct yaml_source *source, const struct yaml_node *node,
     if (value && keys[i].read && keys[i].read (source, value, config, err) < 0)
       return -1;
   }
-  return observe_config_read (source, node, &config->observe, err);
+  if (observe_config_read (source, node, &config->observe, err) < 0)
+    return -1;
+  return box_config_read (source, node, &config->box, err);
 }
 
 const char *const *

@@ -23,6 +23,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "server/box/box.h"
 #include "server/exchange.h"
 #include "policy/token.h"
 #include "server/listen.h"
@@ -311,6 +312,7 @@ start (struct server *server, size_t given, struct error **err)
       || observe_open (server, &server->config->observe, err) < 0
       || runs_new ((unsigned) limits->runs, (unsigned) limits->queue,
                    &server->runs, err) < 0
+      || box_open (server, &server->config->box, err) < 0
       || connections_new (&server->connections, err) < 0
       || http_start (server, err) < 0)
     return -1;
@@ -381,6 +383,7 @@ server_stop (struct server *server)
     connections_shut_all (server->connections);
   if (server->http)
     MHD_stop_daemon (server->http);
+  box_close (server);
   observe_close (server);
   connections_free (server->connections);
   execs_stop (server->execs);

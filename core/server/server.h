@@ -16,6 +16,7 @@ struct connections;
 struct listener;
 struct execs;
 struct idempotency;
+struct box;
 struct observer;
 struct runs_queue;
 struct tokens;
@@ -28,6 +29,7 @@ struct server {
   pthread_mutex_t config_lock;
   struct serve_config *config;  /* by server_config_ref */
   struct connections *connections;
+  struct box *box;
   struct observer *observer;    /* observe.h; NULL: not yet, or not any more */
   struct listener *listener;
   struct runs_queue *runs;

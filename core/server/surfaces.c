@@ -20,5 +20,6 @@ const struct route *const server_surfaces[] = {
   api_port_routes,
   api_profile_routes,
   api_provider_routes,
+  box_routes,
   NULL
 };

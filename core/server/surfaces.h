@@ -20,5 +20,6 @@ extern const struct route api_metrics_routes[];
 extern const struct route api_port_routes[];
 extern const struct route api_profile_routes[];
 extern const struct route api_provider_routes[];
+extern const struct route box_routes[];
 
 #endif /* SERVER_SURFACES_H */

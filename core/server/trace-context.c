@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See trace-context.h. */
 
-#include "config.h"
+#include <config.h>
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OTEL_… and the configuration become one object.  See trace-settings.h. */
 
-#include "config.h"
+#include <config.h>
 
 #include <ctype.h>
 #include <fcntl.h>

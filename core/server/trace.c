@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Feeding the exporter, and what it says.  See trace.h. */
 
-#include "config.h"
+#include <config.h>
 
 #include <fcntl.h>
 #include <limits.h>

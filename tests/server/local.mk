@@ -5,6 +5,7 @@ EXTRA_DIST += %D%/client.py %D%/files-client.py %D%/folders-client.py \
   %D%/inside.py %D%/ports-client.py
 SCENARIOS += \
   %D%/audit.sh \
+  %D%/box.sh \
   %D%/execute.sh \
   %D%/files.sh \
   %D%/folders.sh \

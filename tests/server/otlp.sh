@@ -26,6 +26,8 @@ names='sorted (s["name"] for s in d)'
 trace=4bf92f3577b34da6a3ce929d0e0e4736 parent=00f067aa0ba902b7
 OTEL_BSP_SCHEDULE_DELAY=50; export OTEL_BSP_SCHEDULE_DELAY
 
+printf '# who it is for\nx-mlflow-experiment-id: 42\nAuthorization: Bearer s3cret\n' >"$T/headers.txt"
+chmod 600 "$T/headers.txt"
 sink_start "$T/one" 503 200
 OTEL_EXPORTER_OTLP_ENDPOINT=$collector OTEL_EXPORTER_OTLP_HEADERS='x-mlflow-experiment-id=42,x-y=a%20b'
 export OTEL_EXPORTER_OTLP_ENDPOINT OTEL_EXPORTER_OTLP_HEADERS
@@ -70,6 +72,25 @@ ok "what waits is sent before the end" \
   soon 60 has "$T/one" 'd[-1]["name"] in ("GET /metrics", "GET /api/v1")' True
 unset OTEL_EXPORTER_OTLP_HEADERS OTEL_EXPORTER_OTLP_ENDPOINT
 sink_stop
+
+sink_start "$T/two" 200
+mkdir -p "$COFFER_HOME/config"
+cat >"$COFFER_HOME/config/coffer.yaml" <<END
+serve:
+  otlp: {endpoint: "$collector", protocol: http/json, headers_file: $T/headers.txt}
+END
+serve_start
+api GET /nothing
+ok "as JSON, too" soon 60 has "$T/two" "$names" "['GET none']"
+is "with the headers of a file" \
+  "$(spans "$T/two" '[got[0]["type"], got[0]["headers"]["x-mlflow-experiment-id"], got[0]["headers"]["Authorization"]]')" \
+  "['application/json', '42', 'Bearer s3cret']"
+serve_stop
+sink_stop
+chmod 622 "$T/headers.txt"
+run coffer serve --listen none
+ok "headers that others may write are refused" test "$status" -ne 0
+rm "$COFFER_HOME/config/coffer.yaml"
 
 # Nobody listens there any more: requests go on, spans are dropped at last.
 OTEL_EXPORTER_OTLP_ENDPOINT=$collector; export OTEL_EXPORTER_OTLP_ENDPOINT

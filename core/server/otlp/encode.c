@@ -3,7 +3,7 @@
  * only its frame; the other is written by hand, being ten messages that do not
  * change (opentelemetry.proto.trace.v1). */
 
-#include "config.h"
+#include <config.h>
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coffer-otlp: reading, sending and waiting, in one loop.  See otlp.h. */
 
-#include "config.h"
+#include <config.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines become spans.  See queue.h. */
 
-#include "config.h"
+#include <config.h>
 
 #include <errno.h>
 #include <string.h>
