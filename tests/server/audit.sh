@@ -2,7 +2,6 @@
 # The audit log: who did what, in lines that nobody else reads.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 . "$COFFER_SOURCE/tests/server/lib.sh"
-roles both
 needs curl python3
 
 log=$COFFER_HOME/state/audit.log

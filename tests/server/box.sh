@@ -3,7 +3,6 @@
 # that run on, and what a platform asks to know.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 . "$COFFER_SOURCE/tests/server/lib.sh"
-roles both
 needs curl python3
 
 box () { # METHOD PATH [BODY]

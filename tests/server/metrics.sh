@@ -2,7 +2,6 @@
 # GET /metrics: what Prometheus reads, and that it counts what happens.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 . "$COFFER_SOURCE/tests/server/lib.sh"
-roles both
 needs curl python3
 
 value () { awk -v name="$1" 'index ($0, name " ") == 1 { print $NF }' "$out"; }

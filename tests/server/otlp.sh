@@ -3,7 +3,6 @@
 # refused them, and a daemon whose collector is not there does not wait for it.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 . "$COFFER_SOURCE/tests/server/lib.sh"
-roles both
 needs curl python3
 
 sink_start () { # OUT STATUS…
