@@ -128,6 +128,7 @@ opened_add_locked (struct host *host, const char *id, struct opened **out,
   opened = calloc (1, sizeof *opened);
   if (!opened)
     return error_set (err, E_NO_MEMORY, 0, "provider %s", id);
+  pthread_mutex_init (&opened->opening, NULL);
   opened->registry = steal (registry);
   opened->entry = entry;
   opened->next = host->opened;
@@ -225,52 +226,68 @@ host_entry (struct host *host, const char *id, const struct opened **out,
 }
 
 static int
-open_logged (struct host *host, struct opened *opened,
-             enum provider_mode mode, struct error **err)
+open_logged (struct host *host, const struct opened *opened,
+             struct provider **out, struct error **err)
 {
+  const int here = (host->flags & HOST_IN_PROCESS)
+                   && opened->entry->trust == TRUST_PACKAGED
+                   && !opened->entry->held_in_worker;
   int64_t began = coffer_now_ns ();
 
-  if (provider_open (opened->entry, host->place, mode, &opened->provider, err)
+  if (provider_open (opened->entry, host->place,
+                     here ? PROVIDER_IN_PROCESS : PROVIDER_WORKER, out, err)
       < 0)
     return -1;
   log_event (LOG_LEVEL_INFO, "provider",
              "%s: its files are as they were sealed; opened in %s in %.1f ms",
              opened->entry->id,
-             mode == PROVIDER_IN_PROCESS ? "this process"
-                                         : "a worker of its own",
+             here ? "this process" : "a worker of its own",
              (double) (coffer_now_ns () - began) / 1e6);
   return 0;
 }
 
+/* The first who wants it opens it, while others who want it wait. */
 static int
-provider_get_locked (struct host *host, const char *id, struct provider **out,
-                     struct error **err)
+open_once (struct host *host, struct opened *opened, struct provider **out,
+           struct error **err)
 {
-  struct opened *opened;
-  enum provider_mode mode = PROVIDER_WORKER;
+  struct provider *provider;
+  int bad = 0;
 
-  if (opened_get_locked (host, id, &opened, err) < 0)
-    return -1;
-  if ((host->flags & HOST_IN_PROCESS)
-      && opened->entry->trust == TRUST_PACKAGED
-      && !opened->entry->held_in_worker)
-    mode = PROVIDER_IN_PROCESS;
-  if (!opened->provider && open_logged (host, opened, mode, err) < 0)
-    return -1;
-  *out = opened->provider;
-  return 0;
+  pthread_mutex_lock (&opened->opening);
+  pthread_mutex_lock (&host->lock);
+  provider = opened->provider;
+  pthread_mutex_unlock (&host->lock);
+  if (!provider && (bad = open_logged (host, opened, &provider, err)) == 0) {
+    pthread_mutex_lock (&host->lock);
+    opened->provider = provider;
+    pthread_mutex_unlock (&host->lock);
+  }
+  pthread_mutex_unlock (&opened->opening);
+  if (!bad)
+    *out = provider;
+  return bad;
 }
 
 int
 host_provider (struct host *host, const char *id, struct provider **out,
                struct error **err)
 {
+  struct provider *provider = NULL;
+  struct opened *opened = NULL;
   int bad;
 
   pthread_mutex_lock (&host->lock);
-  bad = provider_get_locked (host, id, out, err);
+  bad = opened_get_locked (host, id, &opened, err);
+  if (!bad)
+    provider = opened->provider;
   pthread_mutex_unlock (&host->lock);
-  return bad;
+  if (bad)
+    return -1;
+  if (!provider)
+    return open_once (host, opened, out, err);
+  *out = provider;
+  return 0;
 }
 
 int
@@ -487,6 +504,7 @@ host_close (struct host *host)
   for (opened = host->opened; opened; opened = next) {
     next = opened->next;
     provider_close (opened->provider);
+    pthread_mutex_destroy (&opened->opening);
     registry_free (opened->registry);
     error_free (opened->refused);
     free (opened);

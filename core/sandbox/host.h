@@ -18,8 +18,12 @@ struct opened {
   struct opened *next;
   struct registry *registry;
   const struct registry_entry *entry;
-  struct provider *provider;
+  struct provider *provider;    /* under the host's lock */
   struct error *refused;        /* it is not enabled any more */
+  /* Held by who opens it, without the host's lock: a provider that takes long
+   * to start must not hold up those who use others.  The host's may be taken
+   * under it. */
+  pthread_mutex_t opening;
 };
 
 /* A sandbox made by this process. */

@@ -204,9 +204,6 @@ log_in_peer (struct exchange *exchange, struct error **err)
 
   if (!connection->local)
     return 0;
-  caller->local = 1;
-  caller->uid = connection->uid;
-  caller->gid = connection->gid;
   if (connection->uid == geteuid () || connection->uid == 0)
     return set_caller (caller, text_printf ("uid:%u", connection->uid),
                        TENANT_DEFAULT, right_all (RIGHT_MANAGE), err);
@@ -242,9 +239,13 @@ int
 auth_request (struct request *request, struct error **err)
 {
   struct exchange *exchange = exchange_of (request);
+  const struct connection *connection = exchange->connection;
   int known;
 
-  if (!exchange->connection->local && check_browser (exchange, err) < 0)
+  request->caller.local = connection->local;
+  request->caller.uid = connection->uid;
+  request->caller.gid = connection->gid;
+  if (!connection->local && check_browser (exchange, err) < 0)
     return -1;
   known = log_in_token (request, err);
   if (known == 0)

@@ -14,6 +14,8 @@
 #include <coffer/fd.h>
 
 #include "server/http.h"
+#include "server/runs.h"
+#include "server/server.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct coffer_buffer noted;
@@ -89,6 +91,17 @@ sleep_for (struct request *request, struct error **err)
   }
   note ("sleep ends");
   return reply_empty (request, 204, err);
+}
+
+static int
+queue_show (struct request *request, struct error **err)
+{
+  unsigned running, waiting;
+
+  runs_count (request->server->runs, &running, &waiting);
+  return reply_json (request, 200,
+                     json_pack ("{s:i, s:i}", "running", (int) running,
+                                "waiting", (int) waiting), err);
 }
 
 /* Counts a body; ?fail=1 gives up at once, ?slow=1 waits before it reads. */
@@ -236,6 +249,7 @@ static const struct route routes[] = {
   { "GET", "/t/sleep", RIGHT_VIEW, ROUTE_ANONYMOUS, "sleep", sleep_for },
   { "GET", "/t/turn", RIGHT_VIEW, ROUTE_ANONYMOUS | ROUTE_COSTS_RUN, "turn",
     sleep_for },
+  { "GET", "/t/queue", RIGHT_VIEW, ROUTE_ANONYMOUS, "queue", queue_show },
   { "PUT", "/t/count", RIGHT_VIEW, ROUTE_ANONYMOUS | ROUTE_STREAM, "count",
     count },
   { "GET", "/t/flow", RIGHT_VIEW, ROUTE_ANONYMOUS | ROUTE_LONG, "flow", flow },
