@@ -372,13 +372,15 @@ execs_start (const struct execs_options *options, struct execs **out,
 void
 execs_stop (struct execs *execs)
 {
-  const pthread_t *const threads[] = { &execs->pump, &execs->asker,
-                                       &execs->sweeper };
   struct live_exec *live, *next;
+  pthread_t threads[3];
   int i;
 
   if (!execs)
     return;
+  threads[0] = execs->pump;
+  threads[1] = execs->asker;
+  threads[2] = execs->sweeper;
   pthread_mutex_lock (&execs->lock);
   execs->stopping = 1;
   pthread_cond_broadcast (&execs->changed);
@@ -386,7 +388,7 @@ execs_stop (struct execs *execs)
   if (execs->wake_fd >= 0)
     pump_wake (execs);
   for (i = 0; i < execs->threads; i++)
-    pthread_join (*threads[i], NULL);
+    pthread_join (threads[i], NULL);
   keeper_close (execs);
   for (live = execs->live; live; live = next) {
     next = live->next;

@@ -64,14 +64,24 @@ runs_free (struct runs_queue *queue)
 /* ---- accounts ------------------------------------------------------------- */
 
 static struct account *
-account_get_locked (struct runs_queue *queue, const char *name)
+account_find_locked (const struct runs_queue *queue, const char *name)
 {
-  const size_t size = strlen (name) + 1;
   struct account *account;
 
   for (account = queue->accounts; account; account = account->next)
     if (strcmp (account->name, name) == 0)
       return account;
+  return NULL;
+}
+
+static struct account *
+account_get_locked (struct runs_queue *queue, const char *name)
+{
+  const size_t size = strlen (name) + 1;
+  struct account *account = account_find_locked (queue, name);
+
+  if (account)
+    return account;
   account = calloc (1, sizeof *account + size);
   if (!account)
     return NULL;
@@ -215,7 +225,7 @@ runs_leave (struct runs_queue *queue, const char *caller)
   struct account *account;
 
   pthread_mutex_lock (&queue->lock);
-  account = account_get_locked (queue, caller);
+  account = account_find_locked (queue, caller);
   if (account && account->running) {
     account->running--;
     queue->running--;
