@@ -15,8 +15,8 @@
 #include "spawn.h"
 
 /* An instance that has made a sandbox before lives on, and waits for nothing.
- * Where the mounts are a file system in a file, that is whole only when it was
- * taken down. */
+ * With something of the caller's inside it is waited for: a file system in a
+ * file is whole only when it was taken down. */
 void
 aftermath_expect (struct making *making)
 {
@@ -26,7 +26,7 @@ aftermath_expect (struct making *making)
   pthread_mutex_lock (&self->lock);
   first = self->spare.creations == 0;
   pthread_mutex_unlock (&self->lock);
-  if (first && making->spec->single_exec && making->images == 0)
+  if (first && making->spec->single_exec && making->n_mounts == 0)
     making->mount_ns = openat (making->proc, "ns/mnt", O_RDONLY | O_CLOEXEC);
 }
 
