@@ -193,9 +193,21 @@ def unix_socket (path, timeout=PATIENCE):
 
 # ---- the daemon ------------------------------------------------------------
 
+def flow (value):
+    """As YAML: JSON but for keys, sizes and times, which are plain."""
+    if isinstance (value, str) and re.fullmatch (r"\d+[A-Za-z]+", value):
+        return value
+    if isinstance (value, dict):
+        return "{%s}" % ", ".join ("%s: %s" % (k, flow (v))
+                                   for k, v in value.items ())
+    if isinstance (value, list):
+        return "[%s]" % ", ".join (map (flow, value))
+    return json.dumps (value)
+
+
 class Daemon:
     """coffer serve, with its own COFFER_HOME.  `serve` is the section of that
-    name of coffer.yaml, as JSON, which YAML takes."""
+    name of coffer.yaml."""
 
     def __init__ (self, serve=None, args=(), env=None, home=None, tcp=True,
                   wrap=(), config=None):
@@ -218,8 +230,8 @@ class Daemon:
         os.makedirs (folder, mode=0o700, exist_ok=True)
         path = os.path.join (folder, "coffer.yaml")
         with open (path + ".new", "w") as f:
-            json.dump (dict (self.config, **({"serve": self.serve}
-                                             if self.serve else {})), f)
+            f.write (flow (dict (self.config, **({"serve": self.serve}
+                                                 if self.serve else {}))))
         os.chmod (path + ".new", 0o600)
         os.rename (path + ".new", path)
 
