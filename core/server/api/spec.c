@@ -10,6 +10,7 @@
 #include <coffer/fd.h>
 
 #include "server/api/spec.h"
+#include "server/server.h"
 
 #define MOUNTS_MAX 64
 
@@ -158,13 +159,15 @@ int
 api_spec_read (const struct request *request, struct api_spec *out,
                struct error **err)
 {
+  auto_serve_config struct serve_config *config
+    = server_config_ref (request->server);
   struct sandbox_request *asked = &out->request;
 
   if (check_twice (request->body, err) < 0
       || fields_read (request->body, table, out, err) < 0
       || read_mounts (request, out, err) < 0)
     return -1;
-  asked->isolated = 1;
+  asked->isolated = !config->host_provider;
   asked->tenant = request->caller.tenant;
   asked->workdir = out->workdir;
   asked->env = view (&out->env);
