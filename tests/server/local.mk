@@ -15,6 +15,7 @@ SCENARIOS += \
   %D%/metrics.sh \
   %D%/operate.sh \
   %D%/otlp.sh \
+  %D%/others.sh \
   %D%/ports.sh \
   %D%/providers.sh \
   %D%/serve-manual.sh \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Ports of a sandbox over HTTP: ports-client.py SANDBOX, in which inside.py runs.
+# Ports of a sandbox over HTTP: ports-client.py SANDBOX TOKEN; inside.py runs in it.
 import base64, hashlib, json, os, random, socket, struct, sys, threading, time
 sys.path.insert (0, os.path.dirname (os.path.abspath (__file__)))
 from client import *
@@ -36,7 +36,7 @@ def code (method, path, headers=()):
 info = json.loads (request ("GET", WEB)[2])
 tap.is_ ("a port is told", (info["sandbox"], info["port"], info["path"]), (box, 8080, WEB + "/"))
 got = echo ("GET", "/a%2Fb//c/../d?x=1&y=%20+z", [
-    ("Authorization", "Bearer cft_secret"), ("Cookie", "coffer_session=1; mine=2; coffer=3"),
+    ("Authorization", "Bearer " + sys.argv[2]), ("Cookie", "coffer_session=1; mine=2; coffer=3"),
     ("Cookie", "coffer=4"), ("Connection", "X-Hop, keep-alive"), ("X-Hop", "1"),
     ("Keep-Alive", "5"), ("TE", "trailers"), ("Proxy-Authorization", "x"),
     ("X-Forwarded-For", "6.6.6.6"), ("Forwarded", "for=6.6.6.6"), ("X-Coffer-Who", "root"),

@@ -10,7 +10,7 @@ serve_start || { ok "the daemon starts" false; finish; }
 id=$(coffer sandbox create) && remember "$id"
 coffer sandbox upload "$id" "$COFFER_SOURCE/tests/server/inside.py" inside.py >/dev/null 2>&1
 coffer sandbox exec -d "$id" -- python3 inside.py >/dev/null
-client ports-client.py "$id"
+client ports-client.py "$id" "$(coffer token create inside 2>/dev/null)"
 coffer sandbox kill "$id" >/dev/null
 serve_stop
 is "the daemon ends" "$status" 0
