@@ -131,6 +131,16 @@ channel_end (struct channel *channel)
 }
 
 void
+channel_reset (struct channel *channel)
+{
+  channel_end (channel);
+  coffer_fd_close (&channel->ours);
+  frames_fini (&channel->frames);
+  memset (&channel->frames, 0, sizeof channel->frames);
+  channel->sent = 0;
+}
+
+void
 channel_fini (struct channel *channel)
 {
   channel_end (channel);

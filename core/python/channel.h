@@ -54,6 +54,8 @@ struct channel {
 int channel_begin (struct channel *channel, struct error **err);
 /* Once the runner has ended: what it has sent is in `frames`. */
 void channel_end (struct channel *channel);
+/* Its request can be sent anew. */
+void channel_reset (struct channel *channel);
 void channel_fini (struct channel *channel);
 
 #endif /* PYTHON_CHANNEL_H */

@@ -17,7 +17,9 @@
 #include "python/channel.h"
 #include "python/contained.h"
 #include "python/reply.h"
+#include "python/warm.h"
 #include "sandbox/host.h"
+#include "sandbox/ready.h"
 
 #define RUNNER "runner.py"
 #define RUNNER_MAX (256 << 10)
@@ -50,6 +52,7 @@ struct run {
   struct sandbox_record *record;
   json_t *applied;
   struct exec_result exec;
+  char *warm;                   /* what stands ready; NULL: a cold run */
 };
 
 static void
@@ -59,6 +62,7 @@ run_fini (struct run *run)
   kept_fini (&run->out);
   kept_fini (&run->err);
   exec_result_fini (&run->exec);
+  free (run->warm);
   sandbox_record_free (run->record);
   profile_free (run->profile);
   json_decref (run->applied);
@@ -268,8 +272,8 @@ sandbox_make (struct run *run, int cancel_fd, struct error **err)
   };
   const struct provider_call call = call_in (CREATE_MS, cancel_fd);
 
-  return sandbox_create (run->host, &request, &call, &run->record,
-                         &run->applied, err);
+  return ready_take (run->host, &request, &call, &run->record,
+                     &run->applied, err);
 }
 
 /* It ends with its one command; what is left of it are our own notes. */
@@ -295,11 +299,27 @@ timeout_of (const struct execute_request *request)
   return request->timeout_ms ? request->timeout_ms : EXECUTE_TIMEOUT_MS;
 }
 
+/* In a process that runs one piece of code after another; one that has the
+ * runner already is not sent it. */
+static void
+warm_find (struct run *run)
+{
+  const struct coffer_buffer *request = &run->channel.request;
+
+  if (!run->host->ready || request->failed)
+    return;
+  run->warm = warm_handle (run->host, run->record->provider, run->profile,
+                           request->data + 4, run->program_size - 4);
+  if (run->warm)
+    run->channel.sent = run->program_size;
+}
+
 static int
 runner_run (struct run *run, int cancel_fd, struct error **err)
 {
   const struct exec_request request = {
-    .argv = runner_argv, .timeout_ms = timeout_of (run->request)
+    .argv = runner_argv, .timeout_ms = timeout_of (run->request),
+    .warm = run->warm
   };
   const struct exec_streams streams = {
     .in = -1, .out = -1, .err = -1, .channel = &run->channel.theirs,
@@ -316,18 +336,60 @@ runner_run (struct run *run, int cancel_fd, struct error **err)
 }
 
 static int
-run_in_sandbox (struct run *run, int cancel_fd, struct execute_result *out,
-                struct error **err)
+run_once (struct run *run, int cold, int cancel_fd, struct error **err)
 {
   int r;
 
   if (sandbox_make (run, cancel_fd, err) < 0)
     return -1;
-  out->provider = strdup (run->record->provider);
-  out->sandbox = strdup (run->record->id);
+  if (!cold)
+    warm_find (run);
   r = runner_run (run, cancel_fd, err);
   sandbox_drop (run);
   return r;
+}
+
+/* Nothing of it has run: what was to be a copy did not come to be one. */
+static int
+warm_failed (const struct run *run, int r, const struct error *error)
+{
+  return run->warm
+         && (r < 0 ? !run->exec.exec
+                       && !(error && error->number == E_EXEC_CANCELLED)
+                   : run->exec.failure != NULL);
+}
+
+static void
+run_again (struct run *run)
+{
+  warm_forget (run->host, run->record->provider, run->warm);
+  free (steal (run->warm));
+  channel_reset (&run->channel);
+  exec_result_fini (&run->exec);
+  sandbox_record_free (steal (run->record));
+  json_decref (steal (run->applied));
+}
+
+static int
+run_in_sandbox (struct run *run, int cancel_fd, struct execute_result *out,
+                struct error **err)
+{
+  struct error *error = NULL;
+  int r = run_once (run, 0, cancel_fd, &error);
+
+  if (run->record && warm_failed (run, r, error)) {
+    log_event (LOG_LEVEL_WARNING, "execute", "no copy of what stands ready: %s",
+               error ? error_message (error) : run->exec.failure);
+    error_free (error);
+    error = NULL;
+    run_again (run);
+    r = run_once (run, 1, cancel_fd, &error);
+  }
+  if (run->record) {
+    out->provider = strdup (run->record->provider);
+    out->sandbox = strdup (run->record->id);
+  }
+  return r < 0 ? error_move (err, error) : 0;
 }
 
 static int

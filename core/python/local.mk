@@ -9,7 +9,8 @@ noinst_LIBRARIES += %D%/libpython.a
   %D%/execute.c %D%/execute.h \
   %D%/frames.c \
   %D%/kept.c %D%/kept.h \
-  %D%/reply.c %D%/reply.h
+  %D%/reply.c %D%/reply.h \
+  %D%/warm.c %D%/warm.h
 
 RUNNER_PARTS = %D%/guard.py %D%/runner.py
 EXTRA_DIST += $(RUNNER_PARTS)

@@ -66,6 +66,7 @@ exec_start (struct provider *provider, const struct sandbox_record *record,
     .rows = request->rows,
     .columns = request->columns,
     .user = request->user,
+    .warm = request->warm,
   };
   struct provider_call call = call_in (EXEC_START_MS, cancel_fd);
   struct started started = { NULL, 0 };

@@ -155,6 +155,8 @@ check_claims (const struct exec_run *run, struct error **err)
                          (streams->in >= 0 || streams->channel)
                            && !background, streams->tty, background, err) < 0)
     return -1;
+  if (run->request->warm && claim_require (run->provider, "exec.warm", err) < 0)
+    return -1;
   if (streams->tty && background)
     return error_set (err, E_INVALID, 0,
                       "a command in the background has no terminal");

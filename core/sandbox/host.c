@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "sandbox/host.h"
+#include "sandbox/ready.h"
 #include "sandbox/runs.h"
 
 /* How long a host that ends waits for each sandbox of its own to be gone. */
@@ -497,6 +498,7 @@ host_close (struct host *host)
 
   if (!host)
     return;
+  ready_free (host->ready);
   close_live (host);
   /* Not when somebody waits for this process to go away. */
   if (host->pid == getpid () && !sandbox_signal_caught ())

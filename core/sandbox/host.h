@@ -47,6 +47,7 @@ struct host {
   char *default_provider;
   uint64_t stamp;               /* of the registry, as it was looked at */
   int64_t looked_ns;            /* when; 0: look again */
+  struct ready *ready;          /* sandboxes made ahead; NULL: none are */
 };
 
 /* The records, or NULL in a host for the ephemeral alone. */

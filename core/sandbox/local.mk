@@ -28,6 +28,7 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/pause.c \
   %D%/ports.c \
   %D%/profile.c %D%/profile.h \
+  %D%/ready.c %D%/ready.h \
   %D%/records.c %D%/records-open.c %D%/records.h %D%/records-private.h \
   %D%/relay.c %D%/relay.h \
   %D%/request.c %D%/request.h \

@@ -201,6 +201,7 @@ struct exec_streams {
 struct exec_request {
   const char *const *argv, *const *env;
   const char *cwd, *user;
+  const char *warm;             /* handle of warm_open; NULL: a fresh program */
   uint64_t timeout_ms;
   int background;
   uint32_t rows, columns;

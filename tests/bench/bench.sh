@@ -115,6 +115,8 @@ fi
 measure sandbox 'create, exec and kill in one process: at most 1.25 times the floor and half of bwrap' sandbox
 measure idle '500 at once: 512 KiB each, given back; the last as fast as the first' \
   "$here/bench-idle"
+measure warm 'code by an interpreter that stands ready: at most 0.45 of a bare one, 0.05 with arrays; of 8 at once the slowest in a hundred takes at most 3 times the middle' \
+  "$here/bench-warm"
 measure stdout 'output of a command, at least 0.95 of a plain pipe' stdout
 if command -v openssl > /dev/null; then
   measure upload 'at least 0.8 of copying and hashing' copied upload

@@ -148,10 +148,15 @@ END
 is "60 at once get their own replies" "$(cat "$out")" 60
 tcp GET /healthz
 is "and it is well" "$code $(answer 'd')" "200 {'status': 'ok'}"
-is "nothing of a sandbox stays" "$(ls "$COFFER_HOME/run/runs" 2>/dev/null)" ""
+# Those for the next runs are made ahead.
+is "no sandbox stays but the few that stand ready" \
+  "$(test "$(ls "$COFFER_HOME/run/runs" 2>/dev/null | wc -l)" -le 8 && echo few)" few
+like "and an interpreter" "$(ours | grep coffer_[w]arm)" '^ *[0-9]+ .*python3'
 
 serve_stop
 is "it ends in order" "$status" 0
+is "and so do they" "$(ls "$COFFER_HOME/run/runs" 2>/dev/null)" ""
+is "and it" "$(ours | grep coffer_[w]arm)" ""
 # Without namespaces, where the operator has said that a container is around.
 mkdir -p "$COFFER_HOME/config"
 cat >"$COFFER_HOME/config/coffer.yaml" <<'END'

@@ -2,6 +2,7 @@
 UNIT_TESTS += %D%/test-sandbox-ids %D%/test-sandbox-records \
   %D%/test-sandbox-life %D%/test-sandbox-exec %D%/test-sandbox-files
 UNIT_TESTS += %D%/test-sandbox-profile
+UNIT_TESTS += %D%/test-sandbox-ready
 SANDBOX_TEST_LIBS = core/sandbox/libsandbox.a core/store/libstore.a core/policy/libpolicy.a \
   core/contract/libcontract.a $(FFI_LIBS) $(UNIT_BASE_LIBS) \
   $(SQLITE_LIBS) -lpthread
@@ -57,3 +58,9 @@ UNIT_TESTS += %D%/test-sandbox-list
 %C%_test_sandbox_list_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_sandbox_list_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_sandbox_list_LDADD = $(SANDBOX_TEST_LIBS)
+
+%C%_test_sandbox_ready_SOURCES = %D%/test-sandbox-ready.c $(SANDBOX_FAKE)
+%C%_test_sandbox_ready_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_sandbox_ready_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sandbox_ready_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sandbox_ready_LDADD = $(SANDBOX_TEST_LIBS)

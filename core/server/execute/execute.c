@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/sha256.h"
+#include "sandbox/ready.h"
 #include "server/execute/body.h"
 #include "server/http.h"
 #include "server/observe.h"
@@ -25,6 +26,7 @@
 #define PATIENCE_MS 35000
 /* What making the sandbox, ending it and the way take at most. */
 #define MARGIN_MS 1500
+#define READY_MOST 8            /* sandboxes made ahead */
 
 static const char *
 default_profile (const struct serve_config *config)
@@ -128,9 +130,13 @@ run_code (struct request *request, const struct execute_body *body,
   const int64_t began = coffer_now_ns ();
   struct execute_result result = { 0 };
   struct error *error = NULL;
-  int r = execute_run (request->server->host, &body->request,
-                       request->cancel_fd, &result, &error);
+  int r;
 
+  /* Without it each is made when it is asked for. */
+  if (!body->request.contained)
+    host_ready_begin (request->server->host, READY_MOST, NULL);
+  r = execute_run (request->server->host, &body->request, request->cancel_fd,
+                   &result, &error);
   observe (request, body, &result, error, began);
   if (r == 0)
     r = reply_json (request, result.rejected ? 400 : 200,

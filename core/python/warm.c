@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What stands ready, remembered: see warm.h. */
+
+#include <config.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <coffer/fd.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "python/warm.h"
+#include "sandbox/host.h"
+
+#define KNOWN_MOST 32
+#define OPEN_MS 60000
+#define AGAIN_NS INT64_C (60000000000)  /* after one that could not be had */
+
+/* Of one provider, profile, runner and list of modules. */
+struct known {
+  struct known *next;
+  const struct host *host;
+  char *provider, *profile, *modules;
+  uint64_t runner;              /* a sum of its bytes: it is our own file */
+  char *handle;                 /* NULL: there is none */
+  int64_t again_ns;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct known *all;
+
+static void
+known_free (struct known *known)
+{
+  free (known->provider);
+  free (known->profile);
+  free (known->modules);
+  free (known->handle);
+  free (known);
+}
+
+/* FNV-1a: only to tell a runner from the one of an earlier installation. */
+static uint64_t
+sum_of (const char *bytes, size_t size)
+{
+  uint64_t sum = UINT64_C (0xcbf29ce484222325);
+  size_t i;
+
+  for (i = 0; i < size; i++)
+    sum = (sum ^ (unsigned char) bytes[i]) * UINT64_C (0x100000001b3);
+  return sum;
+}
+
+static char *
+joined (char *const *words)
+{
+  char *text = strdup (""), *next;
+
+  for (; text && words && *words; words++) {
+    next = text_printf ("%s%s ", text, *words);
+    free (text);
+    text = next;
+  }
+  return text;
+}
+
+static struct known *
+known_find_locked (const struct known *like)
+{
+  struct known *known;
+
+  for (known = all; known; known = known->next)
+    if (known->host == like->host && known->runner == like->runner
+        && strcmp (known->provider, like->provider) == 0
+        && strcmp (known->profile, like->profile) == 0
+        && strcmp (known->modules, like->modules) == 0)
+      return known;
+  return NULL;
+}
+
+/* The longest known one makes room. */
+static void
+known_add_locked (struct known *take_known)
+{
+  struct known **at = &all, *last;
+  size_t n = 0;
+
+  take_known->next = all;
+  all = take_known;
+  for (; *at; at = &(*at)->next)
+    if (++n > KNOWN_MOST) {
+      last = *at;
+      *at = last->next;
+      known_free (last);
+      return;
+    }
+}
+
+/* ---- asking the provider ------------------------------------------------ */
+
+static int
+sink_handle (void *data, const struct contract_record *type, void *record)
+{
+  const struct coffer_exec_info *info = record;
+  char **handle = data;
+
+  if (type->id == COFFER_REC_exec_info && !*handle && info->exec)
+    *handle = strdup (info->exec);
+  return 0;
+}
+
+static char *
+handle_open (struct provider *provider, const struct profile *profile,
+             const char *runner, size_t size)
+{
+  const struct coffer_warm_open_opts opts
+    = { .size = sizeof opts,
+        .modules = (const char *const *) profile->words[PROFILE_PRELOAD] };
+  struct provider_call call = call_in (OPEN_MS, -1);
+  auto_error struct error *error = NULL;
+  coffer_autoclose int program = coffer_memfd_sealed ("runner", runner, size);
+  char *handle = NULL;
+
+  call.sink.record = sink_handle;
+  call.sink.data = &handle;
+  if (program < 0
+      || INVOKE (provider, &call, &error, warm_open, .profile = profile->name,
+                 .in = program, .opts = &opts) < 0)
+    log_event (LOG_LEVEL_WARNING, "warm", "profile %s: each run starts an "
+               "interpreter: %s", profile->name,
+               error ? error_message (error) : "no memory");
+  else
+    log_event (LOG_LEVEL_INFO, "warm", "profile %s: an interpreter stands "
+               "ready", profile->name);
+  return handle;
+}
+
+static char *
+handle_locked (struct provider *provider, struct known *like,
+               const struct profile *profile, const char *runner, size_t size)
+{
+  struct known *known = known_find_locked (like);
+  const int64_t now = coffer_now_ns ();
+
+  if (!known) {
+    known = malloc (sizeof *known);
+    if (!known)
+      return NULL;
+    *known = *like;
+    memset (like, 0, sizeof *like);
+    known_add_locked (known);
+  }
+  if (!known->handle && now >= known->again_ns) {
+    known->handle = handle_open (provider, profile, runner, size);
+    known->again_ns = now + AGAIN_NS;
+  }
+  return known->handle ? strdup (known->handle) : NULL;
+}
+
+char *
+warm_handle (struct host *host, const char *provider_name,
+             const struct profile *profile, const char *runner, size_t size)
+{
+  struct known like = { .host = host };
+  struct provider *provider;
+  auto_error struct error *error = NULL;
+  char *handle = NULL;
+
+  if (host_provider (host, provider_name, &provider, &error) < 0
+      || !provider_claims (provider, "exec.warm"))
+    return NULL;
+  like.provider = strdup (provider_name);
+  like.profile = strdup (profile->name);
+  like.modules = joined (profile->words[PROFILE_PRELOAD]);
+  like.runner = sum_of (runner, size);
+  if (like.provider && like.profile && like.modules) {
+    pthread_mutex_lock (&lock);
+    handle = handle_locked (provider, &like, profile, runner, size);
+    pthread_mutex_unlock (&lock);
+  }
+  free (like.provider);
+  free (like.profile);
+  free (like.modules);
+  return handle;
+}
+
+void
+warm_forget (struct host *host, const char *provider, const char *handle)
+{
+  struct known *known;
+
+  pthread_mutex_lock (&lock);
+  for (known = all; known; known = known->next)
+    if (known->host == host && known->handle
+        && strcmp (known->provider, provider) == 0
+        && strcmp (known->handle, handle) == 0) {
+      free (known->handle);
+      known->handle = NULL;
+      known->again_ns = 0;
+    }
+  pthread_mutex_unlock (&lock);
+}
