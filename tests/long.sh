@@ -5,7 +5,8 @@
 #
 #   check    every test of `make check`: soaks of 1000 SIGKILLs, of commands
 #   guests   tests/guest, with the scenarios that are too long for each change
-#   races    dispatch and workers under the thread sanitizer, in races/
+#   races    dispatch, workers and the daemon under the thread sanitizer, in
+#            races/
 #   fuzz     each fuzz target under libFuzzer and ASan, in a build in fuzzing/
 #
 # LONG_PARTS names fewer of them.  Prints what failed, what was skipped, how
@@ -64,9 +65,9 @@ races () {
   mkdir -p races && cd races || return 1
   [ -f Makefile ] || "$COFFER_SOURCE/configure" -q \
     --enable-sanitizers=thread CFLAGS='-O1 -g' || return 1
-  "$make" -j"$(nproc)" && CHECK_SCALE=1 TSAN_OPTIONS=halt_on_error=1 "$make" \
-    check TESTS="$unit/test-dispatch $unit/test-worker $unit/test-rights \
-      $unit/test-hostile"
+  "$make" -j"$(nproc)" && CHECK_SCALE=1 STORM_SECONDS=60 \
+    TSAN_OPTIONS=halt_on_error=1 "$make" check TESTS="$unit/test-dispatch $unit/test-worker $unit/test-rights \
+      $unit/test-hostile tests/server/storm.py"
 }
 
 part check "$make" -k -j"$(nproc)" check

@@ -136,6 +136,26 @@ def descriptors (pid):
         return -1
 
 
+def opened (pid):
+    """What they are: of what is left, a diagnosis."""
+    out = []
+    for name in os.listdir ("/proc/%d/fd" % pid):
+        try:
+            out.append (re.sub (r"\d+", "N", os.readlink ("/proc/%d/fd/%s"
+                                                          % (pid, name))))
+        except OSError:
+            pass
+    return sorted (out)
+
+
+def more (before, after):
+    after = list (after)
+    for name in before:
+        if name in after:
+            after.remove (name)
+    return after
+
+
 def memory (pid):
     """Bytes of PSS."""
     with open ("/proc/%d/smaps_rollup" % pid) as f:
@@ -312,7 +332,10 @@ class Daemon:
             body = json.dumps (body).encode ()
         c = self.connection (over, timeout)
         try:
-            c.request (method, target, body, headers)
+            try:
+                c.request (method, target, body, headers)
+            except BrokenPipeError:
+                pass            # it has answered before it had read all
             r = c.getresponse ()
             reply = Reply (method, target, r.status, r.getheaders (),
                            r.read ())

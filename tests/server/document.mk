@@ -4,4 +4,9 @@ EXTRA_DIST += %D%/daemon.py %D%/shapes.py %D%/judge.mjs %D%/redocly.yaml \
   %D%/npm/package.json %D%/npm/package-lock.json
 SCENARIOS += \
   %D%/cli.py \
-  %D%/document.py
+  %D%/document.py \
+  %D%/driver.py \
+  %D%/faults.py \
+  %D%/fuzz.py \
+  %D%/routes.py \
+  %D%/storm.py
