@@ -34,7 +34,7 @@ struct process {
   int refs;                     /* worker->lock; descriptors live as long */
   int ending, ended;            /* worker->lock */
   struct error *epitaph;        /* worker->lock: why it ended; once ended */
-  int output_ended;             /* worker->output_lock */
+  atomic_int output_ended;      /* set with worker->output_lock */
 };
 
 struct process_end {

@@ -423,7 +423,8 @@ wait_and_relay (struct exec_run *run, struct error **err)
     terminal_raw (run->streams->in, &error);
   if (!error)
     exec_relay (run, &error);
-  terminal_restore ();
+  if (run->streams->tty)
+    terminal_restore ();
   if (error && !run->finished) {
     exec_end (run);
     async_cancel (&run->wait);

@@ -94,14 +94,15 @@ watch (void *data)
   struct connections *all = data;
   struct epoll_event events[EVENTS_AT_ONCE];
   uint64_t pokes;
+  int64_t wake_ns;
   int i, n;
 
   pthread_mutex_lock (&all->lock);
   while (!all->ending) {
-    all->wake_ns = expire_locked (all);
+    wake_ns = all->wake_ns = expire_locked (all);
     pthread_mutex_unlock (&all->lock);
     n = epoll_wait (all->epoll, events, EVENTS_AT_ONCE,
-                    coffer_poll_ms (all->wake_ns));
+                    coffer_poll_ms (wake_ns));
     pthread_mutex_lock (&all->lock);
     for (i = 0; i < n; i++) {
       if (events[i].data.u64 != UINT64_MAX)

@@ -283,7 +283,7 @@ errors_ring_list (struct errors_ring *ring, const char *tenant, size_t limit)
 
     if (strcmp (ring->items[i].tenant, tenant) != 0)
       continue;
-    copy = json_copy (ring->items[i].json);
+    copy = json_deep_copy (ring->items[i].json);
     json_object_del (copy, "time_ns");
     bad = json_array_append_new (list, copy) < 0;
   }

@@ -138,6 +138,12 @@ id=$("$coffer" sandbox create --ttl 5m) &&
     python3 "$COFFER_SOURCE/tests/bench/pss.py" exec 16 \
     "$coffer" sandbox exec "$id" -- /bin/sleep
 [ -z "$id" ] || "$coffer" sandbox kill "$id" > /dev/null
+serve () { python3 "$COFFER_SOURCE/tests/bench/serve.py" "$1"; }
+measure execute '/execute in 0.45 of a bare python; at 8 clients p99 within 3 p50' serve execute
+measure execute_data 'the same with numpy and pandas in 0.05 of it' serve execute_data
+measure serve_exec 'commands by the daemon: 1000 a second, or half of fork and exec' serve exec
+measure serve_events '256 MiB of events: 150 MB/s as lines, 300 as frames' serve events
+measure serve_idle 'a daemon that does nothing in at most 20 MiB' serve idle
 for program in ${BENCH_PROGRAMS:-}; do
   name=${program##*/bench-}
   measure "$name" 'see the program' "$COFFER_BUILD/$program"

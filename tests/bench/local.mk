@@ -22,10 +22,10 @@ CLEANFILES += %D%/http-driver
 %C%_http_driver_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_http_driver_LDADD = sdk/lib/libcoffer-provider.a -lpthread
 
-EXTRA_DIST += %D%/bench.sh %D%/pss.py
+EXTRA_DIST += %D%/bench.sh %D%/pss.py %D%/serve.py
 
 # BENCH_RUNS, BENCH_ONLY: see the script.
-bench: all $(BENCHES) $(SANDBOX_BENCHES) %D%/pairs
+bench: all $(BENCHES) $(SANDBOX_BENCHES) %D%/pairs %D%/http-driver
 	@COFFER_BUILD='$(abs_top_builddir)' COFFER_SOURCE='$(abs_top_srcdir)' \
 	  BENCH_PROGRAMS='$(BENCHES)' $(SHELL) $(srcdir)/%D%/bench.sh
 .PHONY: bench

@@ -25,6 +25,19 @@
 
 #define MAX_HELPERS 64
 
+#ifdef __SANITIZE_THREAD__
+/* A module starts programs, with threads there or not.  No options come by the
+ * environment, which is empty. */
+const char *__tsan_default_options (void)
+  __attribute__ ((visibility ("default")));
+
+const char *
+__tsan_default_options (void)
+{
+  return "die_after_fork=0";
+}
+#endif
+
 struct start {
   struct rights rights;
   struct coffer_note note;
