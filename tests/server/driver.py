@@ -135,7 +135,7 @@ class Driver:
                 and "x-streams" not in o.value]
 
     def drive (self):
-        end = time.monotonic () + SECONDS * d.scale (1) / 2
+        end = time.monotonic () + min (120, SECONDS * d.scale (1)) / 2
         operations = self.usable ()
         self.fresh ()
         while time.monotonic () < end and len (self.wrong) < 10:
