@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -16,7 +17,7 @@
 #include "sandbox/terminal.h"
 
 static struct termios saved;
-static volatile sig_atomic_t saved_fd = -1;
+static atomic_int saved_fd = -1;
 
 /* Signals that end the process where nobody has caught them. */
 static const int fatal[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS,
@@ -25,9 +26,8 @@ static const int fatal[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS,
 void
 terminal_restore (void)
 {
-  int fd = saved_fd, keep = errno;
+  const int fd = atomic_exchange (&saved_fd, -1), keep = errno;
 
-  saved_fd = -1;
   if (fd >= 0)
     tcsetattr (fd, TCSADRAIN, &saved);
   errno = keep;
