@@ -8,9 +8,11 @@
 #   drip NAME MS                     a byte of a header each MS until that
 #   close NAME, half NAME, reset NAME, close-all
 # Each answers with a line.  What is waited for has a minute.
-import ast, socket, struct, sys, time
+import ast, resource, socket, struct, sys, time
 
 peers = {}
+most = resource.getrlimit (resource.RLIMIT_NOFILE)[1]
+resource.setrlimit (resource.RLIMIT_NOFILE, (most, most))
 
 def connect (where):
     if where.startswith ("unix:"):

@@ -3,7 +3,6 @@
 # and ends.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 . "$COFFER_SOURCE/tests/server/lib.sh"
-roles both
 needs curl python3
 
 serve_start || { ok "the daemon starts" false; finish; }
