@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -346,6 +347,18 @@ reply_send (struct exchange *exchange)
   return result;
 }
 
+static int
+has_header (const struct exchange *exchange, const char *name)
+{
+  const struct coffer_strings *headers = &exchange->reply.headers;
+  size_t i;
+
+  for (i = 0; i + 1 < headers->count; i += 2)
+    if (strcasecmp (headers->items[i], name) == 0)
+      return 1;
+  return 0;
+}
+
 /* The names of what a client can do about a refusal stand in headers, too. */
 static void
 add_error_headers (struct exchange *exchange, int number)
@@ -355,7 +368,8 @@ add_error_headers (struct exchange *exchange, int number)
   if (number == E_TOKEN)
     reply_header (request, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
                   "Bearer realm=\"coffer\"", NULL);
-  if (number == E_LIMIT || number == E_DRAINING)
+  if ((number == E_LIMIT || number == E_DRAINING)
+      && !has_header (exchange, MHD_HTTP_HEADER_RETRY_AFTER))
     reply_header (request, MHD_HTTP_HEADER_RETRY_AFTER, "1", NULL);
 }
 
