@@ -237,7 +237,9 @@ class Daemon:
         for name in ("COFFER_PROVIDER", "BOX_BACKEND", "COFFER_LOG"):
             self.env.pop (name, None)
         self.serve = dict (serve or {})
-        self.config = dict (config or {})
+        # A user without control groups does without what needs them.
+        self.config = dict ({"accept": ["limit.memory", "limit.pids",
+                                        "limit.disk"]}, **(config or {}))
         self.args, self.wrap = list (args), list (wrap)
         self.tcp, self.port, self.socket = tcp, None, None
         self.process = None
