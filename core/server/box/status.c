@@ -28,6 +28,19 @@ readiness_of (const json_t *facts)
   return out;
 }
 
+/* In an instance of its own: what one is asked narrows what it claims, and the
+ * host's is to claim what it does without a daemon. */
+static int
+probe_apart (const struct registry_entry *entry, const struct place *place,
+             json_t **facts, struct error **err)
+{
+  auto_provider struct provider *own = NULL;
+
+  return provider_open (entry, place, PROVIDER_WORKER, &own, err) < 0
+             || provider_probe (own, facts, err) < 0
+           ? -1 : 0;
+}
+
 int
 box_backend (struct box *box, char **id, json_t **readiness,
              struct error **err)
@@ -45,7 +58,8 @@ box_backend (struct box *box, char **id, json_t **readiness,
   if (name == NULL)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
   if (host_provider (box->server->host, name, &provider, err) < 0
-      || (readiness && provider_probe (provider, &facts, err) < 0))
+      || (readiness
+          && probe_apart (entry, box->server->place, &facts, err) < 0))
     return -1;
   if (readiness)
     *readiness = readiness_of (facts);
