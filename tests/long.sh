@@ -7,7 +7,8 @@
 #   guests   tests/guest, with the scenarios that are too long for each change
 #   races    dispatch, workers and the daemon under the thread sanitizer, in
 #            races/
-#   fuzz     each fuzz target under libFuzzer and ASan, in a build in fuzzing/
+#   fuzz     each fuzz target under libFuzzer and ASan, and the daemon under
+#            ASan, in a build in fuzzing/
 #
 # LONG_PARTS names fewer of them.  Prints what failed, what was skipped, how
 # long each part took, and last `N passed, N failed, N skipped`.  Installs
@@ -56,7 +57,8 @@ fuzz () {
   mkdir -p fuzzing && cd fuzzing || return 1
   [ -f Makefile ] || "$COFFER_SOURCE/configure" -q CC=clang --enable-fuzzing \
     --enable-sanitizers=address,undefined CFLAGS='-O1 -g' || return 1
-  "$make" -j"$(nproc)" check-fuzz
+  "$make" -j"$(nproc)" check-fuzz && "$make" -j"$(nproc)" \
+    && "$make" check TESTS=tests/server/fuzz.py
 }
 
 # A race in the test's own process ends it; one in a worker ends the worker.

@@ -94,7 +94,8 @@ class Way:
         run ("-e", "X=you", "--workdir", "/tmp", ("-c", "echo $X; pwd"))
         run ("--workdir", "/nothing", ("--", "true"))
         run ("--user", "nobody-at-all", ("--", "true"))
-        run ("--timeout", "1s", ("--", "sleep", "100"))
+        if form:
+            run ("--timeout", "1s", ("--", "sleep", "100"))
         run ("-i", ("--", "cat"), stdin=b"given\n" * 20000)
         run ("-i", ("-c", "head -c 3"), stdin=b"x" * 3000000)
         run (("--", "cat"), stdin=b"not given\n")
