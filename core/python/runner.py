@@ -380,6 +380,20 @@ def run ():
     posix._exit (status)
 
 
+def rehearse ():
+  """What each child does with any code is done a few times beforehand: it then
+  finds it imported and as the interpreter makes it after some calls, and in
+  pages that it need not write to."""
+  import __future__
+  import json
+  for _ in range (16):
+    own_policy = Policy ("minimal", ["math"])
+    program, _ = judge (b"import math\nx = [1]\nprint (x)\nmath.pi", own_policy)
+    guarded_builtins (own_policy)
+    json.loads (json.dumps ({ "a": [1, None, "b"], "c": True }))
+    cut ("1", 10)
+
+
 def prepare (modules):
   """Imports beforehand what code of a profile may import; the names of those
   that are not here."""
@@ -395,6 +409,7 @@ def prepare (modules):
       load (name)
     except Exception:
       missing.append (name)
+  rehearse ()
   gc.collect ()
   gc.freeze ()
   return missing
