@@ -143,17 +143,21 @@ def idle ():
     server = start ()
     box = sandbox (server)      # one provider is loaded
     server.request ("DELETE", box)
+    for profile in ("minimal", "data-science"):         # a zygote each
+        server.request ("POST", "/execute", {"code": "1", "profile": profile})
     pids = [server.pid] + d.below (server.pid)
-    total = 0
+    total = zygotes = 0
     for pid in pids:
-        line, size = d.command_line (pid), d.memory (pid)
+        line = " ".join (d.command_line (pid).split ())
+        size = d.memory (pid)
         kind = "zygote" if re.search (r"python|zygote", line) else "daemon"
         print ("# idle_serve: %s: %.1f MiB: %s" % (kind, size / 2 ** 20,
                                                   line[:80]))
         if kind == "daemon":
             total += size
         else:
-            value ("zygote_pss_mib", size / 2 ** 20)
+            zygotes += size
+    value ("zygotes_pss_mib", zygotes / 2 ** 20)
     value ("idle_serve_pss_mib", total / 2 ** 20)
     return total <= 20 << 20
 
