@@ -24,7 +24,9 @@
 #define RUNNER "runner.py"
 #define RUNNER_MAX (256 << 10)
 #define PATH_MAX_BYTES 255
-#define CREATE_MS 20000
+/* Making the sandbox and running the code together: clients of the service
+ * wait 35 s, and what is left of it is for the end. */
+#define TOGETHER_MS 34000
 #define KILL_MS 10000
 
 /* Reads the runner from standard input, which is the channel, and becomes it:
@@ -260,6 +262,27 @@ keep_output (void *data, int stream, const char *bytes, size_t size)
   kept_add (stream == STDERR_FILENO ? &run->err : &run->out, bytes, size);
 }
 
+static uint64_t
+timeout_of (const struct execute_request *request)
+{
+  return request->timeout_ms ? request->timeout_ms : EXECUTE_TIMEOUT_MS;
+}
+
+/* In a process that runs one piece of code after another; one that has the
+ * runner already is not sent it. */
+static void
+warm_find (struct run *run)
+{
+  const struct coffer_buffer *request = &run->channel.request;
+
+  if (!run->host->ready || request->failed)
+    return;
+  run->warm = warm_handle (run->host, run->record->provider, run->profile,
+                           request->data + 4, run->program_size - 4);
+  if (run->warm)
+    run->channel.sent = run->program_size;
+}
+
 static int
 sandbox_make (struct run *run, int cancel_fd, struct error **err)
 {
@@ -270,7 +293,8 @@ sandbox_make (struct run *run, int cancel_fd, struct error **err)
     .ephemeral = 1,
     .single_exec = 1,
   };
-  const struct provider_call call = call_in (CREATE_MS, cancel_fd);
+  const struct provider_call call
+    = call_in (TOGETHER_MS - (int64_t) timeout_of (run->request), cancel_fd);
 
   return ready_take (run->host, &request, &call, &run->record,
                      &run->applied, err);
@@ -292,27 +316,6 @@ sandbox_drop (struct run *run)
 
 static const char *const runner_argv[]
   = { "python3", "-I", "-S", "-c", boot, NULL };
-
-static uint64_t
-timeout_of (const struct execute_request *request)
-{
-  return request->timeout_ms ? request->timeout_ms : EXECUTE_TIMEOUT_MS;
-}
-
-/* In a process that runs one piece of code after another; one that has the
- * runner already is not sent it. */
-static void
-warm_find (struct run *run)
-{
-  const struct coffer_buffer *request = &run->channel.request;
-
-  if (!run->host->ready || request->failed)
-    return;
-  run->warm = warm_handle (run->host, run->record->provider, run->profile,
-                           request->data + 4, run->program_size - 4);
-  if (run->warm)
-    run->channel.sent = run->program_size;
-}
 
 static int
 runner_run (struct run *run, int cancel_fd, struct error **err)
