@@ -298,6 +298,17 @@ execs_logs (struct execs *execs)
   return execs->logs;
 }
 
+size_t
+execs_count (struct execs *execs)
+{
+  size_t count;
+
+  pthread_mutex_lock (&execs->lock);
+  count = execs->count;
+  pthread_mutex_unlock (&execs->lock);
+  return count;
+}
+
 /* ---- the object ----------------------------------------------------------- */
 
 static int

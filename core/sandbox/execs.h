@@ -28,6 +28,8 @@ void execs_stop (struct execs *execs);
 DEFINE_CLEANUP (struct execs *, execs_stop, auto_execs)
 #define auto_execs CLEANUP (auto_execs)
 struct exec_logs *execs_logs (struct execs *execs);
+/* How many there are whose end is not written yet. */
+size_t execs_count (struct execs *execs);
 
 struct execs_spec {
   const struct exec_request *request;

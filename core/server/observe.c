@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "sandbox/execs.h"
 #include "sandbox/host.h"
 #include "server/audit.h"
 #include "server/exchange.h"
@@ -118,6 +119,9 @@ server_write (void *data, struct metrics_page *page)
     metrics_page_value (page, NULL, NULL,
                         (double) connections_working (server->connections));
   }
+  metrics_page_family (page, "coffer_execs", "gauge",
+                       "Commands in the background that run.");
+  metrics_page_value (page, NULL, NULL, (double) execs_count (server->execs));
   if (server->runs) {
     runs_count (server->runs, &running, &waiting);
     metrics_page_family (page, "coffer_runs_running", "gauge",

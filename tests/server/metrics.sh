@@ -34,6 +34,8 @@ is "nor is a method" \
 is "times are, too" \
   "$(value 'coffer_http_request_duration_seconds_count{method="GET",route="/api/v1"}')" 2
 is "errors are counted by code" "$(value 'coffer_errors_total{code="E7003"}')" 1
+is "what there is, is: sandboxes, commands, connections, runs" \
+  "$(grep -cE '^coffer_(execs|http_connections|http_requests_in_flight|runs_running|runs_waiting|box_sessions) [0-9]+$' "$out")$(grep -c '^# TYPE coffer_sandboxes gauge' "$out")" 61
 is "the build is named" \
   "$(value "coffer_build_info{version=\"$("$COFFER_BUILD/coffer" version --json >"$T/v" && json "$T/v" 'd["version"]')\"}")" 1
 ok "descriptors are those that are open" \
