@@ -21,6 +21,7 @@
 
 #define LOOK_NS INT64_C (200000000)     /* at a client that may have gone */
 #define KILL_MS 20000
+#define MAKE_MS 60000
 
 static struct box_session *
 session_find_locked (struct box *box, const char *tenant, const char *id)
@@ -133,6 +134,9 @@ sandbox_make (struct box *box, struct request *request,
   struct provider *provider;
   int r;
 
+  /* A command may take its time; what it runs in may not. */
+  if (call.deadline_ns > deadline_in (MAKE_MS))
+    call.deadline_ns = deadline_in (MAKE_MS);
   if (box_backend (box, &session->backend, NULL, err) < 0
       || host_provider (box->server->host, session->backend, &provider, err)
            < 0)
