@@ -20,8 +20,9 @@ is "the type is Prometheus'" "$(header content-type)" \
   "text/plain; version=0.0.4; charset=utf-8"
 is "names, units and lines are well" \
   "$(python3 "$COFFER_SOURCE/tests/server/exposition.py" "$out")" ""
-if command -v promtool >/dev/null 2>&1; then
-  is "promtool finds nothing" "$(promtool check metrics <"$out" 2>&1)" ""
+promtool=${COFFER_PROMTOOL:-promtool}
+if command -v "$promtool" >/dev/null 2>&1; then
+  is "promtool finds nothing" "$("$promtool" check metrics <"$out" 2>&1)" ""
 else
   skip "promtool finds nothing" promtool
 fi
