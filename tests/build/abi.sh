@@ -18,7 +18,8 @@ baseline=$COFFER_SOURCE/tests/abi/baseline-$version-$(uname -m).abi
 # gcc, whose words for types the baseline has.
 shape () {
   gcc -std=gnu11 -g -O0 -fPIC -shared -fvisibility=hidden -Werror -I "$1" \
-    -o "$tmp/$2.so" "$COFFER_SOURCE/tests/abi/shape.c"
+    -ffile-prefix-map="$COFFER_SOURCE/=" -o "$tmp/$2.so" \
+    "$COFFER_SOURCE/tests/abi/shape.c"
 }
 dump () {
   abidw --no-corpus-path --no-comp-dir-path --no-show-locs \
