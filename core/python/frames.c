@@ -166,6 +166,9 @@ take_all (struct frames *frames)
       return -1;
     at += FRAME_HEAD + size;
   }
+  /* Not for each byte of a frame that comes in bytes. */
+  if (at == 0)
+    return 0;
   memmove (pending->data, pending->data + at, pending->size - at);
   pending->size -= at;
   return 0;
