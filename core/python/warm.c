@@ -15,7 +15,7 @@
 #include "sandbox/host.h"
 
 #define KNOWN_MOST 32
-#define OPEN_MS 60000
+#define OPEN_MS 20000
 #define AGAIN_NS INT64_C (60000000000)  /* after one that could not be had */
 
 /* Of one provider, profile, runner and list of modules. */
@@ -25,6 +25,7 @@ struct known {
   char *provider, *profile, *modules;
   uint64_t runner;              /* a sum of its bytes: it is our own file */
   char *handle;                 /* NULL: there is none */
+  int opening;                  /* somebody asks for it, without the lock */
   int64_t again_ns;
 };
 
@@ -80,7 +81,7 @@ known_find_locked (const struct known *like)
   return NULL;
 }
 
-/* The longest known one makes room. */
+/* The longest known one makes room; not one that is being asked for. */
 static void
 known_add_locked (struct known *take_known)
 {
@@ -90,7 +91,7 @@ known_add_locked (struct known *take_known)
   take_known->next = all;
   all = take_known;
   for (; *at; at = &(*at)->next)
-    if (++n > KNOWN_MOST) {
+    if (++n > KNOWN_MOST && !(*at)->opening) {
       last = *at;
       *at = last->next;
       known_free (last);
@@ -137,12 +138,14 @@ handle_open (struct provider *provider, const struct profile *profile,
   return handle;
 }
 
+/* Who comes while another one asks does without: an import may take longer than
+ * a client waits, and is none of other profiles' affair. */
 static char *
 handle_locked (struct provider *provider, struct known *like,
                const struct profile *profile, const char *runner, size_t size)
 {
   struct known *known = known_find_locked (like);
-  const int64_t now = coffer_now_ns ();
+  char *handle;
 
   if (!known) {
     known = malloc (sizeof *known);
@@ -152,9 +155,15 @@ handle_locked (struct provider *provider, struct known *like,
     memset (like, 0, sizeof *like);
     known_add_locked (known);
   }
-  if (!known->handle && now >= known->again_ns) {
-    known->handle = handle_open (provider, profile, runner, size);
-    known->again_ns = now + AGAIN_NS;
+  if (!known->handle && !known->opening
+      && coffer_now_ns () >= known->again_ns) {
+    known->opening = 1;
+    pthread_mutex_unlock (&lock);
+    handle = handle_open (provider, profile, runner, size);
+    pthread_mutex_lock (&lock);
+    known->opening = 0;
+    known->handle = handle;
+    known->again_ns = coffer_now_ns () + AGAIN_NS;
   }
   return known->handle ? strdup (known->handle) : NULL;
 }

@@ -10,7 +10,7 @@
 
 /* The handle of an interpreter that has the runner loaded and what the profile
  * names imported, the caller's to free; the first to ask waits for it.  NULL:
- * the provider has none, and the run is a cold one. */
+ * the provider has none, or not yet, and the run is a cold one. */
 char *warm_handle (struct host *host, const char *provider,
                    const struct profile *profile, const char *runner,
                    size_t runner_size);
