@@ -462,6 +462,7 @@ struct warm {
   struct coffer_strings modules;
   pthread_mutex_t busy;         /* of what follows */
   struct zygote now, coming;    /* the one that serves; what is to replace it */
+  struct zygote going;          /* and the one before, with what it was asked */
 };
 
 /* Whether there is an extension for it at all. */
@@ -482,6 +483,8 @@ int32_t zygote_await (struct coffer_call *call, struct zygote *zygote,
                       int wait);
 int zygote_lives (const struct zygote *zygote);
 void zygote_end (struct zygote *zygote);
+/* It ends by itself, once it has done what it was asked for before. */
+void zygote_dismiss (struct zygote *zygote);
 /* Asks it for a copy that enters the sandbox of that init, whose gate is told
  * all else.  -1 with errno. */
 int zygote_fork (struct coffer_call *call, struct zygote *zygote, int init,

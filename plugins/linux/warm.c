@@ -35,6 +35,7 @@ warm_free (struct warm *warm)
 {
   zygote_end (&warm->now);
   zygote_end (&warm->coming);
+  zygote_end (&warm->going);
   coffer_fd_close (&warm->program_fd);
   coffer_buffer_free (&warm->program);
   coffer_strings_free (&warm->modules);
@@ -187,7 +188,8 @@ warm_keep (struct linux_provider *self, struct warm *take_warm)
 /* ---- their processes ---------------------------------------------------- */
 
 /* What is to replace it is begun before that is due, and awaited when it is.
- * Its failure is no reason to go on with the old one for ever. */
+ * Its failure is no reason to go on with the old one for ever.  Others may wait
+ * for copies that the old one was asked for and has not made yet. */
 static int32_t
 warm_replace (struct linux_provider *self, struct coffer_call *call,
               struct warm *warm)
@@ -206,7 +208,9 @@ warm_replace (struct linux_provider *self, struct coffer_call *call,
     code = zygote_await (call, &warm->coming, due);
   if (code != COFFER_OK || !warm->coming.ready)
     return code;
-  zygote_end (&warm->now);
+  zygote_end (&warm->going);
+  warm->going = warm->now;
+  zygote_dismiss (&warm->going);
   warm->now = warm->coming;
   warm->coming = (struct zygote) ZYGOTE_NONE;
   return COFFER_OK;
@@ -219,6 +223,8 @@ warm_ready (struct linux_provider *self, struct coffer_call *call,
 {
   int32_t code;
 
+  if (warm->going.pid > 0 && !zygote_lives (&warm->going))
+    zygote_end (&warm->going);
   if (zygote_lives (&warm->now) && warm->now.ready)
     return warm_replace (self, call, warm);
   zygote_end (&warm->now);
@@ -247,7 +253,7 @@ linux_warm_open (struct coffer_call *call, void *data, const char *profile,
     return coffer_fail (call, COFFER_UNSUPPORTED, "warm: " NOTHING);
   }
   warm->program_fd = -1;
-  warm->now = warm->coming = (struct zygote) ZYGOTE_NONE;
+  warm->now = warm->coming = warm->going = (struct zygote) ZYGOTE_NONE;
   pthread_mutex_init (&warm->busy, NULL);
   code = wanted_read (call, warm, profile, in, opts);
   if (code != COFFER_OK) {

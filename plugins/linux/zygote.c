@@ -433,6 +433,13 @@ zygote_end (struct zygote *zygote)
   *zygote = (struct zygote) ZYGOTE_NONE;
 }
 
+/* What lies in its queue is still read, and then the end. */
+void
+zygote_dismiss (struct zygote *zygote)
+{
+  coffer_fd_close (&zygote->control);
+}
+
 /* M: modules that are not there; E: why it cannot serve; R: it does. */
 static int32_t
 word_take (struct coffer_call *call, struct zygote *zygote, const char *text,
