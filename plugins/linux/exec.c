@@ -184,9 +184,7 @@ static int32_t
 start_failed (struct coffer_call *call)
 {
   if (errno == EOPNOTSUPP)
-    return coffer_fail (call, COFFER_CONFLICT,
-                        "warm: into a sandbox with the filter strict, the "
-                        "machine's programs and a network of its own");
+    return coffer_fail (call, COFFER_CONFLICT, WARM_INTO);
   if (errno == EEXIST)
     return coffer_fail (call, COFFER_CONFLICT,
                         "warm: a command was started in this sandbox before");

@@ -67,6 +67,7 @@ struct sandbox {
   int mount_ns;                 /* see aftermath.c, -1 */
   pid_t pid;                    /* for people */
   int single;                   /* made for one command */
+  int joinable;                 /* a copy of what stands ready may come in */
   int folderless;
   struct ids ids;
   int proxy;                    /* pidfd of its coffer-proxy, -1 */
@@ -491,6 +492,10 @@ int zygote_fork (struct coffer_call *call, struct zygote *zygote, int init,
                  int gate);
 
 /* ---- warm.c ------------------------------------------------------------- */
+
+#define WARM_INTO \
+  "warm: into a sandbox with the filter strict, the machine's programs and a " \
+  "network of its own"
 
 void warm_fini (struct linux_provider *self);
 int32_t linux_warm_open (struct coffer_call *call, void *self,

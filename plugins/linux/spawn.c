@@ -432,6 +432,17 @@ info_emit (struct making *making)
   return coffer_emit_sandbox_info (making->call, &info);
 }
 
+/* As its init sees it (init/warm.c), which comes too late: by then the copy is
+ * on its way into it. */
+static int
+joinable (const struct making *making)
+{
+  const struct coffer_sandbox_spec *spec = making->spec;
+
+  return spec->filter != NULL && strcmp (spec->filter, "strict") == 0
+         && spec->template_name == NULL && making->network != NETWORK_HOST;
+}
+
 static struct sandbox *
 sandbox_keep (struct making *making)
 {
@@ -443,6 +454,7 @@ sandbox_keep (struct making *making)
   sb->serial = 1;
   sb->pid = making->pid;
   sb->single = making->spec->single_exec != 0;
+  sb->joinable = joinable (making);
   sb->folderless = making->folder < 0;
   sb->ids = making->ids;
   snprintf (sb->id, sizeof sb->id, "%s", making->id);

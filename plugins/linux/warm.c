@@ -287,6 +287,8 @@ warm_call (struct linux_provider *self, struct coffer_call *call,
     return coffer_fail (call, COFFER_CONFLICT,
                         "warm: only into a sandbox that the same host process "
                         "has made");
+  if (!sb->joinable)
+    return coffer_fail (call, COFFER_CONFLICT, WARM_INTO);
   if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == -1)
     return coffer_fail_errno (call, errno, "socketpair");
   *gate = pair[0];
