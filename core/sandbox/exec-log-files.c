@@ -219,6 +219,18 @@ head_write (struct exec_log *log)
   return exec_log_meta_write (log);
 }
 
+/* Files may be longer than was counted, where a disk was full: not to less than
+ * nothing, which would be more than any cap. */
+static void
+used_less (struct exec_logs *logs, uint64_t bytes)
+{
+  uint64_t used = atomic_load (&logs->used);
+
+  while (!atomic_compare_exchange_weak (&logs->used, &used,
+                                        used > bytes ? used - bytes : 0))
+    ;
+}
+
 static void
 log_add (struct exec_log *log)
 {
@@ -268,7 +280,7 @@ log_make (struct exec_logs *logs, const char *sandbox, const char *exec,
       files_remove (dir, exec);
     return -1;
   }
-  atomic_fetch_add (&logs->used, log->room + log->meta_room);
+  atomic_fetch_add (&logs->used, log->room);
   log_add (log);
   *out = steal (log);
   return 0;
@@ -456,7 +468,7 @@ trim_one (struct exec_logs *logs, int dir, const char *sandbox,
   pthread_mutex_unlock (&logs->lock);
   size_one (&bytes, dir, exec);
   files_remove (dir, exec);
-  atomic_fetch_sub (&logs->used, bytes);
+  used_less (logs, bytes);
 }
 
 /* The oldest of a sandbox that have ended. */
@@ -570,7 +582,7 @@ exec_logs_drop (struct exec_logs *logs, const char *sandbox)
   names_each (dir, size_one, &bytes);
   names_each (dir, drop_one, NULL);
   unlinkat (root, sandbox, AT_REMOVEDIR);
-  atomic_fetch_sub (&logs->used, bytes);
+  used_less (logs, bytes);
 }
 
 void

@@ -330,13 +330,18 @@ exec_log_meta_write (struct exec_log *log)
 {
   json_t *exit = json_object_get (log->meta, "exit");
   size_t before = log->meta_room;
+  int r = meta_put (log);
 
-  if (meta_put (log) == 0)
-    return 0;
-  log->meta_room = before;
-  if (exit)
-    json_object_set_new (exit, "facts", json_array ());
-  return meta_put (log);
+  if (r < 0) {
+    log->meta_room = before;
+    if (exit)
+      json_object_set_new (exit, "facts", json_array ());
+    r = meta_put (log);
+  }
+  if (r < 0)
+    log->meta_room = before;
+  used_add (log, log->meta_room - before);
+  return r;
 }
 
 void

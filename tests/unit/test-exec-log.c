@@ -436,6 +436,21 @@ test_small_writes_stay_below_the_cap (void **state)
   close (ends[1]);
 }
 
+/* What is known of an end may be more than the page that was taken for it. */
+static void
+test_long_facts_are_counted (void **state)
+{
+  struct fixture *f = *state;
+  auto_exec_log struct exec_log *log = log_new (f, "e1");
+  char text[9000];
+
+  memset (text, 'x', sizeof text - 1);
+  text[sizeof text - 1] = '\0';
+  exec_log_end (log, json_pack ("{s:s}", "reason", text));
+  exec_logs_drop (f->logs, f->sandbox);
+  assert_int_equal (atomic_load (&f->logs->used), 0);
+}
+
 /* Logs that say nothing take room as well. */
 static void
 test_there_is_an_end_to_how_many_there_are (void **state)
@@ -565,6 +580,7 @@ main (void)
     TEST (beyond_its_cap_bytes_are_counted_and_said),
     TEST (all_together_have_a_cap),
     TEST (small_writes_stay_below_the_cap),
+    TEST (long_facts_are_counted),
     TEST (there_is_an_end_to_how_many_there_are),
     TEST (a_list_has_each_by_number),
     TEST (a_name_that_is_no_files_is_refused),
