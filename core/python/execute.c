@@ -283,8 +283,9 @@ warm_find (struct run *run)
     run->channel.sent = run->program_size;
 }
 
+/* again: not one that was made ahead, which may be as gone as the first was. */
 static int
-sandbox_make (struct run *run, int cancel_fd, struct error **err)
+sandbox_make (struct run *run, int again, int cancel_fd, struct error **err)
 {
   const struct sandbox_request request = {
     .provider = run->request->provider,
@@ -296,8 +297,9 @@ sandbox_make (struct run *run, int cancel_fd, struct error **err)
   const struct provider_call call
     = call_in (TOGETHER_MS - (int64_t) timeout_of (run->request), cancel_fd);
 
-  return ready_take (run->host, &request, &call, &run->record,
-                     &run->applied, err);
+  return (again ? sandbox_create : ready_take) (run->host, &request, &call,
+                                                &run->record, &run->applied,
+                                                err);
 }
 
 /* It ends with its one command; what is left of it are our own notes. */
@@ -339,33 +341,38 @@ runner_run (struct run *run, int cancel_fd, struct error **err)
 }
 
 static int
-run_once (struct run *run, int cold, int cancel_fd, struct error **err)
+run_once (struct run *run, int again, int cancel_fd, struct error **err)
 {
   int r;
 
-  if (sandbox_make (run, cancel_fd, err) < 0)
+  if (sandbox_make (run, again, cancel_fd, err) < 0)
     return -1;
-  if (!cold)
+  if (!again)
     warm_find (run);
   r = runner_run (run, cancel_fd, err);
   sandbox_drop (run);
   return r;
 }
 
-/* Nothing of it has run: what was to be a copy did not come to be one. */
+/* Nothing of it has run: what was to be a copy did not come to be one, or the
+ * sandbox that was made ahead has ended since, as when its provider's worker
+ * did. */
 static int
-warm_failed (const struct run *run, int r, const struct error *error)
+ahead_failed (const struct run *run, int r, const struct error *error)
 {
-  return run->warm
-         && (r < 0 ? !run->exec.exec
-                       && !(error && error->number == E_EXEC_CANCELLED)
-                   : run->exec.failure != NULL);
+  if (!run->record || !run->host->ready || run->channel.frames.verdict)
+    return 0;
+  if (r < 0)
+    return !run->exec.exec
+           && !(error && error->number == E_EXEC_CANCELLED);
+  return run->warm && run->exec.failure;
 }
 
 static void
-run_again (struct run *run)
+run_reset (struct run *run)
 {
-  warm_forget (run->host, run->record->provider, run->warm);
+  if (run->warm)
+    warm_forget (run->host, run->record->provider, run->warm);
   free (steal (run->warm));
   channel_reset (&run->channel);
   exec_result_fini (&run->exec);
@@ -380,12 +387,13 @@ run_in_sandbox (struct run *run, int cancel_fd, struct execute_result *out,
   struct error *error = NULL;
   int r = run_once (run, 0, cancel_fd, &error);
 
-  if (run->record && warm_failed (run, r, error)) {
-    log_event (LOG_LEVEL_WARNING, "execute", "no copy of what stands ready: %s",
+  if (ahead_failed (run, r, error)) {
+    log_event (LOG_LEVEL_WARNING, "execute", "from the beginning, as what stood"
+               " ready could not be had: %s",
                error ? error_message (error) : run->exec.failure);
     error_free (error);
     error = NULL;
-    run_again (run);
+    run_reset (run);
     r = run_once (run, 1, cancel_fd, &error);
   }
   if (run->record) {
