@@ -408,7 +408,9 @@ made_take (struct host *host, const struct sandbox_request *request)
   struct made *made = NULL;
   struct kind *kind;
 
-  if (!values)
+  /* Its life would begin before it is asked for, and end before that. */
+  if (!values || json_object_get (json_object_get (values, "values"),
+                                  profile_json_key (PROFILE_TTL)))
     return NULL;
   pthread_mutex_lock (&ready->lock);
   kind = kind_find_locked (ready, request);
