@@ -207,14 +207,24 @@ room_left (struct exec_log *log)
   return left < TAKE_CHUNK ? left : TAKE_CHUNK;
 }
 
-/* Where the disk does not know splice. */
+/* Where the disk does not know splice.  Of what it does not take whole a part
+ * may be there: that goes, as the next byte comes where the last event ends. */
+#define GONE -2                 /* and all of it was counted as dropped */
+
 static ssize_t
-copy (int pipe, int file, size_t size)
+copy (struct exec_log *log, int stream, int pipe, size_t size)
 {
+  const int file = log->data[stream];
+  const off_t end = (off_t) log->size[stream];
   char buffer[8192];
   ssize_t n = read (pipe, buffer, size < sizeof buffer ? size : sizeof buffer);
 
-  return n > 0 ? coffer_write_all (file, buffer, (size_t) n) : n;
+  if (n <= 0 || coffer_write_all (file, buffer, (size_t) n) == n)
+    return n;
+  if (ftruncate (file, end) == 0)
+    lseek (file, end, SEEK_SET);
+  drop_note (log, stream, (uint64_t) n);
+  return GONE;
 }
 
 static ssize_t
@@ -229,7 +239,7 @@ move (struct exec_log *log, int stream, int pipe, size_t size)
   if (n >= 0 || errno != EINVAL)
     return n;
   log->copies = 1;
-  return copy (pipe, log->data[stream], size);
+  return copy (log, stream, pipe, size);
 }
 
 int
@@ -255,6 +265,8 @@ take (struct exec_log *log, int stream, int pipe)
   if (room == 0)
     return take_dropping (log, stream, pipe);
   n = move (log, stream, pipe, (size_t) room);
+  if (n == GONE)
+    return 1;
   if (n < 0)
     return errno == EAGAIN || errno == EINTR
              ? 0 : take_dropping (log, stream, pipe);
