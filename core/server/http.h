@@ -70,6 +70,9 @@ int request_query_u64 (const struct request *request, const char *name,
 int request_body_complete (const struct request *request);
 /* Deadline and cancel_fd of the request, no sink. */
 struct provider_call request_call (const struct request *request);
+/* For who must have answered sooner than others: the deadline is no later than
+ * that, and cancel_fd is readable then. */
+void request_hasten (struct request *request, int64_t deadline_ns);
 
 /* ---- replies: one of them, once ----------------------------------------- */
 

@@ -86,3 +86,13 @@ request_call (const struct request *request)
   return (struct provider_call){ .deadline_ns = request->deadline_ns,
                                  .cancel_fd = request->cancel_fd };
 }
+
+void
+request_hasten (struct request *request, int64_t deadline_ns)
+{
+  if (deadline_ns >= request->deadline_ns)
+    return;
+  request->deadline_ns = deadline_ns;
+  connection_set (exchange_of (request)->connection, CONNECTION_WORKS,
+                  deadline_ns);
+}

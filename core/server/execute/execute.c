@@ -26,6 +26,7 @@
 #define PATIENCE_MS 35000
 /* What making the sandbox, ending it and the way take at most. */
 #define MARGIN_MS 1500
+#define ANSWER_MS 34000         /* by then it is given up */
 #define READY_MOST 8            /* sandboxes made ahead */
 
 static const char *
@@ -122,6 +123,18 @@ observe (const struct request *request, const struct execute_body *body,
   observe_run (request, &run);
 }
 
+/* Neither the code's time, which is its own, nor its client, who is there. */
+static void
+name_patience (const struct request *request, struct error **error)
+{
+  if ((*error)->number != E_EXEC_CANCELLED
+      || coffer_now_ns () < request->deadline_ns)
+    return;
+  error_free (steal (*error));
+  error_set (error, E_PROVIDER_TIMEOUT, 0,
+             "what the code was to run in was not there in time");
+}
+
 /* 0 with the reply, whose status is 400 for code that was refused. */
 static int
 run_code (struct request *request, const struct execute_body *body,
@@ -135,8 +148,11 @@ run_code (struct request *request, const struct execute_body *body,
   /* Without it each is made when it is asked for. */
   if (!body->request.contained)
     host_ready_begin (request->server->host, READY_MOST, NULL);
+  request_hasten (request, request->began_ns + ANSWER_MS * INT64_C (1000000));
   r = execute_run (request->server->host, &body->request, request->cancel_fd,
                    &result, &error);
+  if (r < 0)
+    name_patience (request, &error);
   observe (request, body, &result, error, began);
   if (r == 0)
     r = reply_json (request, result.rejected ? 400 : 200,
