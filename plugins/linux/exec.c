@@ -232,6 +232,7 @@ linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
   auto_link struct link link = { .fd = -1 };
   coffer_autoclose int block = -1, gate = -1;
   struct warm *warm = NULL;
+  pid_t asked = 0;
   struct init_exec body = { 0 };
   struct init_exit started;
   struct cgroup_use use;
@@ -262,7 +263,7 @@ linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
   }
   code = sandbox_reach (self, call, sandbox, &link);
   if (code == COFFER_OK && warm != NULL)
-    code = warm_call (self, call, warm, link.sb, &gate);
+    code = warm_call (self, call, warm, link.sb, &gate, &asked);
   if (code != COFFER_OK)
     return code;
   if (warm != NULL) {
@@ -276,6 +277,9 @@ linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
   if (link_ask (&link, &request, &reply, call) == -1
       || reply_body (&reply, &started, sizeof started) == -1)
     return start_failed (call);
+  if (warm != NULL && started.failure_step == STEP_ENTER
+      && started.failure_errno == ETIMEDOUT)
+    warm_stuck (warm, asked);
   if (told)
     link.sb->told_serial = link.serial;
   return started_emit (call, &started, argv);

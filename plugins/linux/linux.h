@@ -504,9 +504,13 @@ int32_t linux_warm_open (struct coffer_call *call, void *self,
 /* NOT_FOUND, reported: no such handle. */
 int32_t warm_find (struct linux_provider *self, struct coffer_call *call,
                    const char *handle, struct warm **out);
-/* Sends for a copy: *gate is the end for the sandbox's init. */
+/* Sends for a copy: *gate is the end for the sandbox's init, *asked who makes
+ * it. */
 int32_t warm_call (struct linux_provider *self, struct coffer_call *call,
-                   struct warm *warm, const struct sandbox *sb, int *gate);
+                   struct warm *warm, const struct sandbox *sb, int *gate,
+                   pid_t *asked);
+/* It did not, for as long as an init waits: another one is to be made. */
+void warm_stuck (struct warm *warm, pid_t asked);
 
 /* etc.c: the names in /etc that sandboxes show, copied. */
 int etc_names_copy (struct linux_provider *self, struct coffer_buffer *out);

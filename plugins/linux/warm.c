@@ -277,7 +277,8 @@ linux_warm_open (struct coffer_call *call, void *data, const char *profile,
 
 int32_t
 warm_call (struct linux_provider *self, struct coffer_call *call,
-           struct warm *warm, const struct sandbox *sb, int *gate)
+           struct warm *warm, const struct sandbox *sb, int *gate,
+           pid_t *asked)
 {
   coffer_autoclose int theirs = -1;
   int pair[2], r = 0;
@@ -305,8 +306,18 @@ warm_call (struct linux_provider *self, struct coffer_call *call,
         r = zygote_fork (call, &warm->now, sb->pidfd, theirs);
     }
   }
+  *asked = warm->now.pid;
   pthread_mutex_unlock (&warm->busy);
   if (code == COFFER_OK && r == -1)
     return coffer_fail_errno (call, errno, "warm: asking for a copy");
   return code;
+}
+
+void
+warm_stuck (struct warm *warm, pid_t asked)
+{
+  pthread_mutex_lock (&warm->busy);
+  if (warm->now.pid == asked)
+    zygote_end (&warm->now);
+  pthread_mutex_unlock (&warm->busy);
 }
