@@ -16,7 +16,8 @@
 #include "base/json.h"
 
 #define FRAME_HEAD 5            /* kind, size */
-#define FRAME_JSON_MAX (96 << 10)
+/* Fifty violations of five hundred characters, each as twelve bytes. */
+#define FRAME_JSON_MAX (320 << 10)
 #define ARTIFACT_MAX (4 << 20)
 #define ARTIFACTS_MAX (8 << 20) /* of all */
 #define ARTIFACTS_COUNT 16

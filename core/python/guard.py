@@ -308,10 +308,7 @@ def check (source, policy, filename):
     return None, [syntax_fault (error)]
   look = Check (policy)
   look.walk (tree)
-  faults = []
-  for _, text in look.found:
-    if text not in faults:
-      faults.append (text)
+  faults = list (dict.fromkeys (text for _, text in look.found))
   if len (faults) > VIOLATIONS:
     more = len (faults) - VIOLATIONS
     faults[VIOLATIONS:] = ["and %d more" % more]
