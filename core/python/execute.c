@@ -290,6 +290,7 @@ sandbox_make (struct run *run, int again, int cancel_fd, struct error **err)
   const struct sandbox_request request = {
     .provider = run->request->provider,
     .tenant = run->request->tenant,
+    .isolated = run->request->isolated,
     .profile = run->profile->name,
     .ephemeral = 1,
     .single_exec = 1,

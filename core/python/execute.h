@@ -29,6 +29,7 @@ struct execute_request {
   const char *profile;          /* NULL: minimal */
   const char *provider;         /* NULL: the default */
   const char *tenant;           /* whose the sandbox is; NULL: "default" */
+  int isolated;                 /* not where a provider isolates nothing */
   const char *code;             /* UTF-8 is for the runner to find out */
   size_t code_size;
   const struct execute_file *files;

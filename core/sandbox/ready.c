@@ -36,9 +36,10 @@ struct kind {
   struct kind *next;
   char *provider, *tenant;      /* NULL: the default */
   char *profile;
+  int isolated;
   json_t *values;               /* of the profile, as those were made */
   struct made *made;
-  unsigned count, taken, misses, wanted;
+  unsigned count, taken, wanted;
   int64_t last_ns, not_before_ns;
 };
 
@@ -87,7 +88,8 @@ kind_find_locked (struct ready *ready, const struct sandbox_request *request)
   for (kind = ready->kinds; kind; kind = kind->next)
     if (same_text (kind->provider, request->provider)
         && same_text (kind->tenant, request->tenant)
-        && same_text (kind->profile, request->profile))
+        && same_text (kind->profile, request->profile)
+        && kind->isolated == request->isolated)
       return kind;
   return NULL;
 }
@@ -121,6 +123,7 @@ kind_new_locked (struct ready *ready, const struct sandbox_request *request)
   kind->provider = request->provider ? strdup (request->provider) : NULL;
   kind->tenant = request->tenant ? strdup (request->tenant) : NULL;
   kind->profile = strdup (request->profile);
+  kind->isolated = request->isolated;
   if (!kind->profile || (request->provider && !kind->provider)
       || (request->tenant && !kind->tenant)) {
     kind_free (kind);
@@ -182,7 +185,8 @@ made_new (struct ready *ready, const struct kind *kind)
 {
   const struct sandbox_request request
     = { .provider = kind->provider, .tenant = kind->tenant,
-        .profile = kind->profile, .ephemeral = 1, .single_exec = 1 };
+        .profile = kind->profile, .isolated = kind->isolated, .ephemeral = 1,
+        .single_exec = 1 };
   const struct provider_call call = call_in (MAKE_MS, -1);
   auto_error struct error *error = NULL;
   struct made *made = calloc (1, sizeof *made);

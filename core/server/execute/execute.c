@@ -175,6 +175,7 @@ run_body (struct request *request, struct execute_body *body,
     body->request.profile = default_profile (config);
   body->request.contained = config->execute_contained;
   body->request.tenant = request->caller.tenant;
+  body->request.isolated = 1;
   if (execute_check (request->server->host, &body->request, &error) < 0)
     return reply_refused (request, error, err);
   if (check_patience (request, body->request.timeout_ms
