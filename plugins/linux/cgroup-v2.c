@@ -259,7 +259,9 @@ v2_make (const char *dir, const struct cgroup_limits *limits,
   if (group_path (path, leaf, "cgroup.procs") == 0)
     *(group->single ? &group->whole : &group->commands)
       = open (path, O_WRONLY | O_CLOEXEC);
-  if (group->into < 0 || (!group->single && group->commands < 0))
+  /* What no command could enter holds none. */
+  if (group->into < 0
+      || (group->single ? group->whole : group->commands) < 0)
     bit_drop (~0u, group);
 }
 
