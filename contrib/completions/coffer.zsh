@@ -58,8 +58,8 @@ _coffer () {
       '-i[give standard input to the command]'
       '--tty[run the command on a terminal]'
       '-t[run the command on a terminal]'
-      '--python[run this Python code, - for standard input, in the guarded interpreter]:FILE:_files'
-      '--artifacts[with --python  keep what the code wrote to ./out here]:DIR:_files -/'
+      '--python[run Python code in the guarded interpreter; -  standard input]:FILE:_files'
+      '--artifacts[of --python  keep here what it wrote to ./out]:DIR:_files -/'
       '*:argument:_files') ;;
     'sandbox create') own=(
       '--workspace[show DIR at /workspace;  rw lets it be written]:DIR[\:rw]:_files -/'
@@ -221,7 +221,7 @@ _coffer () {
       '--log[lines of the log as text (the default) or json]:FORMAT: '
       '--socket[the unix socket]:PATH: '
       '--routes[print every path that is served, and exit]'
-      '--anonymous[execute  open /execute, /healthz, /profile to anybody]:WHAT: '
+      '--anonymous[execute  /execute, /healthz, /profile for anybody]:WHAT: '
       '*--allow-host[a name that it is asked by]:NAME: '
       '--check[say whether the configuration is valid, and end]'
       '*:argument:_files') ;;

@@ -8,9 +8,9 @@
 
 #define PYTHON_OPTIONS                                                        \
   { "python", 0, "FILE", 0,                                                   \
-    "run this Python code, - for standard input, in the guarded interpreter" }, \
+    "run Python code in the guarded interpreter; -: standard input" }, \
   { "artifacts", 0, "DIR", 0,                                                 \
-    "with --python: keep what the code wrote to ./out here" }
+    "of --python: keep here what it wrote to ./out" }
 
 /* Without a command; the exit status, or -1. */
 int run_python (struct cli *cli, struct error **err);

@@ -224,9 +224,13 @@ static void
 expect_count (struct kit *kit, const char *what, size_t n, uint32_t before,
               uint32_t after)
 {
+  char most[96] = "";
+
+  if (strcmp (what, "descriptors") == 0)
+    kit_most_descriptors (kit_first (kit), most, sizeof most);
   KIT_CHECK (kit, after < before + n / 2,
-             "%zu lives of a sandbox: expected the worker's %u %s, came %u", n,
-             before, what, after);
+             "%zu lives of a sandbox: expected the worker's %u %s, came %u%s%s",
+             n, before, what, after, *most ? ", " : "", most);
 }
 
 static void

@@ -321,6 +321,9 @@ struct kit_usage {
   uint64_t private_kib;
 };
 int kit_usage (struct kit_instance *instance, struct kit_usage *out);
+/* What most of its descriptors are, for whoever looks for a leak of them. */
+void kit_most_descriptors (struct kit_instance *instance, char *out,
+                           size_t size);
 int64_t kit_now_us (void);
 /* Until the case's deadline; 0: it has passed. */
 int64_t kit_left_us (struct kit *kit);

@@ -17,6 +17,10 @@ printf 'a\0b\377\n' >"$T/want"; printf 'e\200' >"$T/want.err"
 same "bytes that are no text: stdout" "$out" "$T/want"
 same "bytes that are no text: stderr apart" "$err" "$T/want.err"
 
+run coffer run --
+is "without a command it says what is needed" "$status $(head -1 "$err")" \
+  '125 coffer: E6001: coffer run needs -- COMMAND [ARGUMENT…]'
+
 run coffer run -- sh -c 'head -c 3000000 /dev/zero | tr "\0" x; echo end >&2'
 is "3 MB come whole" "$(wc -c <"$out") $(cat "$err")" "3000000 end"
 

@@ -148,8 +148,8 @@ static void
 mistakes_are_usage_errors (void **state)
 {
   (void) state;
-  check_refused (ARGV ("run"), "needs");
-  check_refused (ARGV ("run", "--"), "needs");
+  check_refused (ARGV ("sandbox", "exec"), "needs");
+  check_refused (ARGV ("sandbox", "exec", "--"), "needs");
   check_refused (ARGV ("run", "--ttl", "1h", "--", "ls"), "unknown option");
   check_refused (ARGV ("--ttl", "1h", "run", "--", "ls"),
                  "unknown option --ttl for coffer run");

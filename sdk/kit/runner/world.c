@@ -119,6 +119,67 @@ count_entries (pid_t pid, const char *name)
   return n;
 }
 
+/* What most of them are, by the links' text without its numbers; "" where they
+ * may not be read. */
+#define FD_KINDS 16
+
+struct fd_kind {
+  char name[64];
+  uint32_t n;
+};
+
+static void
+kind_name (const char *link, char out[64])
+{
+  size_t n = 0;
+
+  for (; *link && n < 63; link++)
+    if (*link < '0' || *link > '9')
+      out[n++] = *link;
+  out[n] = '\0';
+}
+
+static void
+kind_count (struct fd_kind *kinds, const char *name)
+{
+  size_t i = 0;
+
+  while (i < FD_KINDS - 1 && kinds[i].n && strcmp (kinds[i].name, name))
+    i++;
+  if (kinds[i].n++ == 0)
+    snprintf (kinds[i].name, sizeof kinds[i].name, "%s", name);
+}
+
+void
+kit_most_descriptors (struct kit_instance *instance, char *out, size_t size)
+{
+  struct fd_kind kinds[FD_KINDS] = { { "", 0 } };
+  char path[64], link[256], name[64];
+  const struct fd_kind *most = kinds;
+  struct dirent *item;
+  ssize_t n;
+  size_t i;
+  DIR *dir;
+
+  snprintf (path, sizeof path, "/proc/%d/fd", (int) kit_worker_pid (instance));
+  dir = opendir (path);
+  while (dir && (item = readdir (dir)))
+    if ((n = readlinkat (dirfd (dir), item->d_name, link, sizeof link - 1))
+        > 0) {
+      link[n] = '\0';
+      kind_name (link, name);
+      kind_count (kinds, name);
+    }
+  if (dir)
+    closedir (dir);
+  for (i = 1; i < FD_KINDS; i++)
+    if (kinds[i].n > most->n)
+      most = &kinds[i];
+  *out = '\0';
+  if (most->n)
+    snprintf (out, size, "%u of them %s", most->n, most->name);
+}
+
 static uint32_t
 count_children (pid_t parent)
 {
