@@ -58,7 +58,7 @@ _coffer () {
       '-i[give standard input to the command]'
       '--tty[run the command on a terminal]'
       '-t[run the command on a terminal]'
-      '--python[run Python code in the guarded interpreter; -  standard input]:FILE:_files'
+      '--python[run this Python code, guarded; - is stdin]:FILE:_files'
       '--artifacts[of --python  keep here what it wrote to ./out]:DIR:_files -/'
       '*:argument:_files') ;;
     'sandbox create') own=(
@@ -221,7 +221,7 @@ _coffer () {
       '--log[lines of the log as text (the default) or json]:FORMAT: '
       '--socket[the unix socket]:PATH: '
       '--routes[print every path that is served, and exit]'
-      '--anonymous[execute  /execute, /healthz, /profile for anybody]:WHAT: '
+      '--anonymous[execute  open what runs Python to anybody]:WHAT: '
       '*--allow-host[a name that it is asked by]:NAME: '
       '--check[say whether the configuration is valid, and end]'
       '*:argument:_files') ;;

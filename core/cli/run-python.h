@@ -8,7 +8,7 @@
 
 #define PYTHON_OPTIONS                                                        \
   { "python", 0, "FILE", 0,                                                   \
-    "run Python code in the guarded interpreter; -: standard input" }, \
+    "run this Python code, guarded; - is stdin" }, \
   { "artifacts", 0, "DIR", 0,                                                 \
     "of --python: keep here what it wrote to ./out" }
 

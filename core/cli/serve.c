@@ -22,7 +22,7 @@ static const struct cli_option serve_options[] = {
   { "socket", 0, "PATH", 0, "the unix socket" },
   { "routes", 0, NULL, 0, "print every path that is served, and exit" },
   { "anonymous", 0, "WHAT", 0,
-    "execute: /execute, /healthz, /profile for anybody" },
+    "execute: open what runs Python to anybody" },
   { "allow-host", 0, "NAME", OPTION_REPEATED, "a name that it is asked by" },
   { "check", 0, NULL, 0, "say whether the configuration is valid, and end" },
   { NULL }
