@@ -49,13 +49,25 @@ same_file (const struct stat *a, const struct stat *b)
   return a->st_dev == b->st_dev && a->st_ino == b->st_ino
          && a->st_size == b->st_size
          && a->st_mtim.tv_sec == b->st_mtim.tv_sec
-         && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+         && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec
+         && a->st_ctim.tv_sec == b->st_ctim.tv_sec
+         && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* Of a file that says nothing of use it was seen that it does.  One that could
+ * not be read just now, for want of a descriptor say, may revoke a token: it is
+ * read at the next request. */
+static int
+is_transient (const struct error *error)
+{
+  return error->sys_errno != 0 || error->number == E_NO_MEMORY;
 }
 
 static int
 source_refresh (struct source *source, struct error **err)
 {
   struct token_list list = { 0 };
+  struct error *error = NULL;
   struct stat st = { 0 };
 
   if (source->dir < 0)
@@ -64,9 +76,12 @@ source_refresh (struct source *source, struct error **err)
     memset (&st, 0, sizeof st);
   if (same_file (&st, &source->seen))
     return 0;
+  if (token_list_read (source->dir, source->shown, &list, &error) < 0) {
+    if (!is_transient (error))
+      source->seen = st;
+    return error_move (err, error);
+  }
   source->seen = st;
-  if (token_list_read (source->dir, source->shown, &list, err) < 0)
-    return -1;
   token_list_fini (&source->list);
   source->list = list;
   return 0;

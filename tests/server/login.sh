@@ -82,6 +82,34 @@ is "one that was revoked ends at once" "$code" 401
 new=$(coffer token create new 2>/dev/null)
 bearer "$new" GET /t/run
 is "and one that was made meanwhile counts" "$code" 200
+
+# A list that cannot be read for want of descriptors is read as soon as it can be.
+if command -v prlimit >/dev/null 2>&1; then
+  peers
+  lost=$(coffer token create lost 2>/dev/null)
+  ask () {
+    peer send held "HEAD /t/view HTTP/1.1\\r\\nHost: localhost\\r\\nAuthorization: Bearer $lost\\r\\n\\r\\n"
+    peer status held
+  }
+  peer open held "${url#http://}"
+  ask
+  is "a token logs in" "$said" 200
+  most=$(prlimit --pid "$server" --nofile --noheadings --output SOFT | tr -d ' ')
+  coffer token revoke lost >/dev/null
+  free=0
+  while [ -h "/proc/$server/fd/$free" ]; do free=$((free + 1)); done
+  prlimit --pid "$server" --nofile="$free:"
+  ask
+  prlimit --pid "$server" --nofile="$most:"
+  is "without a descriptor for the list, those of before count" "$said" 200
+  ask
+  is "and with one the token that was revoked does not" "$said" 401
+  peer close held
+  peers_end
+else
+  skip "a list that cannot be read" prlimit
+fi
+
 printf 'no JSON' >"$COFFER_HOME/state/tokens.json"
 bearer "$new" GET /t/run
 is "a list that cannot be read leaves those of before" "$code" 200
