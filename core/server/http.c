@@ -475,7 +475,9 @@ exchange_finish (struct exchange *exchange)
     return MHD_YES;
   if (exchange->failed)
     return reply_send_error (exchange, steal (exchange->failed));
-  atomic_store (&exchange->complete, 1);
+  /* A part that its pipe did not take any more is missing from it. */
+  if (!(request->route->flags & ROUTE_STREAM) || exchange->feed >= 0)
+    atomic_store (&exchange->complete, 1);
   connection_set (exchange->connection, CONNECTION_WORKS,
                   request->deadline_ns);
   if (request->route->flags & ROUTE_STREAM)
