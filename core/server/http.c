@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "server/api/http1.h"
 #include "server/api/idempotency.h"
 #include "server/exchange.h"
 #include "server/observe.h"
@@ -189,6 +191,42 @@ check_headers (struct exchange *exchange, struct error **err)
     return 0;
   return error_set (err, E_HEADERS, 0, "more than %ju bytes of headers",
                     (uintmax_t) limit);
+}
+
+struct framing {
+  unsigned hosts, ends;         /* of these there is one at most */
+  int odd;
+};
+
+static int
+look_at_header (void *data, const char *name, const char *value)
+{
+  struct framing *framing = data;
+  const int coding = strcasecmp (name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
+
+  framing->hosts += strcasecmp (name, MHD_HTTP_HEADER_HOST) == 0;
+  framing->ends += coding
+                   || strcasecmp (name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+  framing->odd |= !http1_is_token (name)
+                  || (coding && strcasecmp (value, "chunked") != 0);
+  return 0;
+}
+
+/* The library takes the first length of several and leaves out what is no name:
+ * what something before this server reads another way would be another request
+ * here.  Nothing more is read of such a connection. */
+static int
+check_framing (struct exchange *exchange, struct error **err)
+{
+  struct framing framing = { 0, 0, 0 };
+
+  request_each_header (&exchange->request, look_at_header, &framing);
+  if (!framing.odd && framing.hosts <= 1 && framing.ends <= 1)
+    return 0;
+  reply_header (&exchange->request, MHD_HTTP_HEADER_CONNECTION, "close", NULL);
+  return error_set (err, E_REQUEST, 0, framing.hosts > 1
+                      ? "more than one header Host"
+                      : "the headers leave a doubt of where the body ends");
 }
 
 static uint64_t
@@ -420,7 +458,7 @@ begin (struct exchange *exchange, const char *method, struct error **err)
   if (connection_begin (exchange->connection, err) < 0)
     return -1;
   request->cancel_fd = exchange->connection->cancel_fd;
-  if (check_headers (exchange, err) < 0
+  if (check_headers (exchange, err) < 0 || check_framing (exchange, err) < 0
       || find_route (exchange, method, err) < 0
       || auth_request (request, err) < 0
       || check_length (exchange, err) < 0)

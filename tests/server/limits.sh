@@ -71,6 +71,20 @@ peer send cut 'PUT /t/count HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r
 peer close cut
 ok "a body that was cut is not taken as whole" soon 5 noted_is "a body was cut" 2
 
+# -- bodies whose end is in doubt
+n=0
+for headers in 'Content-Length: 0\r\nContent-Length: 5' 'Content-Length: 5\r\nContent-Length: 5' \
+  'Content-Length: 5\r\nTransfer-Encoding: chunked' 'Transfer-Encoding: gzip, chunked' \
+  'Content-Length : 5' 'Host: localhost'; do
+  peer open doubt "$where"
+  peer send doubt 'POST /t/text HTTP/1.1\r\nHost: localhost\r\n'"$headers"'\r\n\r\nabcde'
+  peer status doubt
+  answered=$said
+  peer closed doubt
+  n=$((n + 1))
+  is "headers that leave a doubt of the body's end, $n" "$answered $said" "400 closed"
+done
+
 # -- replies
 tcp GET '/t/flow?bytes=1000000'
 is "a reply that is made while it is sent" "$code $(wc -c <"$out" | tr -d ' ')" \
