@@ -25,6 +25,7 @@
 #define KEY_MAX 255
 #define ENTRIES_MAX 4096
 #define BODY_MAX (256 << 10)
+#define BYTES_MAX (64 << 20)    /* of all bodies in memory */
 #define FILE_MAX (1 << 20)
 #define DAY_NS (INT64_C (86400) * 1000000000)
 /* Files that are added until old ones are looked for. */
@@ -49,6 +50,7 @@ struct idempotency {
   pthread_mutex_t lock;
   struct idempotent *entries;   /* lock: the newest first */
   size_t count, added;          /* lock */
+  size_t bytes;                 /* lock: of bodies */
 };
 
 static void
@@ -238,26 +240,33 @@ remove_locked (struct idempotency *idempotency, struct idempotent **p)
 
   *p = entry->next;
   idempotency->count--;
+  idempotency->bytes -= entry->size;
   entry_free (entry);
 }
 
-/* The oldest that is not at work, which the list ends with. */
+/* The one that is not at work which the list ends with; `forget`: on the disk,
+ * too.  -1: there is none. */
 static int
-make_room_locked (struct idempotency *idempotency)
+drop_oldest_locked (struct idempotency *idempotency, int forget)
 {
   struct idempotent **p, **last = NULL;
 
-  if (idempotency->count < ENTRIES_MAX)
-    return 0;
   for (p = &idempotency->entries; *p; p = &(*p)->next)
     if (!(*p)->working)
       last = p;
   if (!last)
     return -1;
-  if ((*last)->is_kept)
+  if (forget && (*last)->is_kept)
     entry_unlink (idempotency, (*last)->name);
   remove_locked (idempotency, last);
   return 0;
+}
+
+static int
+make_room_locked (struct idempotency *idempotency)
+{
+  return idempotency->count < ENTRIES_MAX
+           ? 0 : drop_oldest_locked (idempotency, 1);
 }
 
 /* One that there is, of today; in memory or on the disk. */
@@ -273,6 +282,7 @@ look_up_locked (struct idempotency *idempotency, const char *name)
     entry->next = idempotency->entries;
     idempotency->entries = entry;
     idempotency->count++;
+    idempotency->bytes += entry->size;
     p = &idempotency->entries;
   }
   entry = *p;
@@ -459,6 +469,10 @@ idempotency_end (struct request *request, struct idempotent *take, int done)
     return;
   pthread_mutex_lock (&idempotency->lock);
   if (done && reply_keep (take, request->reply) == 0) {
+    idempotency->bytes += take->size;
+    while (idempotency->bytes > BYTES_MAX
+           && drop_oldest_locked (idempotency, 0) == 0)
+      ;
     /* On the disk before anybody is told. */
     if (take->is_kept && entry_write (idempotency, take) < 0)
       log_event (LOG_LEVEL_WARNING, "http", "%s: its reply is kept in memory "
