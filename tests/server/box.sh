@@ -138,6 +138,16 @@ away () { [ "$(head -1 "$T/more")" = '{"line":"got while away"}' ]; }
 ok "the next one gets what came meanwhile" soon 15 away
 kill "$attached"; wait "$attached" 2>/dev/null
 
+# What is kept of a session may be long.
+big=$(head -c 60000 /dev/zero | tr '\0' x)
+ended () { box GET "/sessions/q/processes/$i"; [ "$(data 'data["status"]')" = exited ]; }
+for i in 1 2 3 4 5; do
+  box POST /sessions/q/processes "{\"command\": \"true\", \"args\": [\"$big\"], \"process_id\": \"$i\"}"
+  ok "a process of many words" soon 15 ended
+done
+box POST /sessions/q/processes "{\"command\": \"true\", \"args\": [\"$big\", \"$big\"]}"
+is "of too many" "$code $(fault)" "422 INVALID"
+
 # The daemon is killed; the next one goes on with all of it.
 ok "who has left is not attached" soon 15 free
 kill -KILL "$server"; wait "$server" 2>/dev/null
@@ -145,6 +155,8 @@ serve_start
 box GET /sessions/p
 is "a session outlives a daemon that was killed" \
   "$code $(data 'data["persistent"], sorted (data["managed_processes"])')" "200 (True, ['default'])"
+box GET /sessions/q
+is "however much there is to know of it" "$code $(data 'len (data["managed_processes"])')" "200 5"
 api POST /api/v1/box/sessions/p/processes/default/stdin --data-binary 'again'
 logged () { api GET "/api/v1/box/sessions/p/processes/default/log"; tail -1 "$out" | grep -q '^got again$'; }
 ok "and so does a process, with its input" soon 15 logged

@@ -20,6 +20,10 @@
 
 #define WORKSPACE "/workspace"
 #define KEPT_MAX 256            /* of a session, with those that have ended */
+/* Of each: what is kept of a session must be read again (store.c), which has
+ * its bounds. */
+#define SPEC_MAX 65536          /* bytes of what is shown */
+#define WORDS_MAX 768           /* arguments and variables */
 #define STOP_MS 5000            /* between asking and ending */
 #define STEP_MS 20
 #define CALL_MS 20000
@@ -286,6 +290,20 @@ names_of (const json_t *env)
 }
 
 static int
+size_check (const struct starting *starting, struct error **err)
+{
+  auto_free char *text = json_text (starting->spec);
+
+  if (text == NULL)
+    return error_set (err, E_NO_MEMORY, 0, "out of memory");
+  if (starting->argv.count + starting->env.count > WORDS_MAX)
+    return bad (err, "args", "more than 768 arguments and variables");
+  return strlen (text) <= SPEC_MAX
+           ? 0 : bad (err, "args", "more than 64 KiB with the command, the"
+                      " folder and the names of variables");
+}
+
+static int
 starting_read (const json_t *body, struct starting *out, struct error **err)
 {
   const json_t *id = json_object_get (body, "process_id");
@@ -307,7 +325,8 @@ starting_read (const json_t *body, struct starting *out, struct error **err)
                          json_is_array (args) ? json_deep_copy (args)
                                               : json_array (),
                          "cwd", out->cwd, "env_keys", names_of (env));
-  return out->spec ? 0 : error_set (err, E_NO_MEMORY, 0, "out of memory");
+  return out->spec ? size_check (out, err)
+                   : error_set (err, E_NO_MEMORY, 0, "out of memory");
 }
 
 static int

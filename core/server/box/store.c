@@ -20,7 +20,7 @@
 #include "server/box/sessions.h"
 #include "server/server.h"
 
-#define FILE_MAX (256 << 10)
+#define FILE_MAX (128 << 20)    /* processes have their own bounds */
 #define NAME_SIZE (SANDBOX_ID_SIZE + 8)
 
 int
