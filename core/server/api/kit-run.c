@@ -158,6 +158,16 @@ kit_run_free (struct kit_run *run)
   atomic_flag_clear (&running);
 }
 
+/* It has closed its output, and is about to end.  One that does not is ended
+ * when the run is freed. */
+static void
+end_wait (struct kit_run *run, int cancel_fd)
+{
+  if (coffer_wait_fd (run->pidfd, POLLIN, coffer_now_ns () + CLEAR_NS,
+                      cancel_fd) == 1)
+    reap (run);
+}
+
 /* Its last words. */
 static int
 take_report (struct kit_run *run, json_t **report, struct error **err)
@@ -165,9 +175,11 @@ take_report (struct kit_run *run, json_t **report, struct error **err)
   if (run->text.failed)
     return error_set (err, E_NO_MEMORY, 0, "the kit's report");
   if (run->text.size > 0
-      && json_parse (run->text.data, run->text.size, report, NULL) == 0
-      && json_is_object (*report))
-    return 1;
+      && json_parse (run->text.data, run->text.size, report, NULL) == 0) {
+    if (json_is_object (*report))
+      return 1;
+    json_decref (steal (*report));
+  }
   return error_set (err, E_INTERNAL, 0, "the kit ended without a report");
 }
 
@@ -205,7 +217,7 @@ kit_run_wait (struct kit_run *run, int wait_ms, int cancel_fd,
     if (r < 0)
       return -1;
     if (r > 0) {
-      reap (run);
+      end_wait (run, cancel_fd);
       return take_report (run, report, err);
     }
   }

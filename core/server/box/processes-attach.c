@@ -131,6 +131,8 @@ event_add (struct attach *attach, const struct exec_event *event)
   case EXEC_EVENT_OUTPUT:
     if (event->stream != 1)
       return 0;
+    if (event->size > sizeof bytes)
+      return -1;
     n = exec_log_read (attach->log, 0, bytes, event->size, event->offset);
     if (n != (ssize_t) event->size)
       return -1;
