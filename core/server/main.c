@@ -211,14 +211,18 @@ static int
 run (struct server *server, const struct options *options, int signals,
      struct error **err)
 {
-  const uint64_t drain = server->config->limits.drain_time;
+  auto_serve_config struct serve_config *config = NULL;
+  int64_t until;
 
   if (tell_ready (server, options->json, err) < 0)
     return -1;
   if (wait_end (signals, server, options) < 0)
     return error_set (err, E_IO, errno, "wait for a signal");
   systemd_notify ("STOPPING=1");
-  server_drain (server, coffer_now_ns () + (int64_t) drain * 1000000, signals);
+  /* As it is now: it may have been read again. */
+  config = server_config_ref (server);
+  until = coffer_now_ns () + (int64_t) config->limits.drain_time * 1000000;
+  server_drain (server, until, signals);
   return 0;
 }
 

@@ -183,8 +183,9 @@ apply_options (const struct serve_options *options,
     yaml_free_texts (config->listen);
     config->listen = list;
   }
-  list = texts_join (config->allow_hosts, options->allow_hosts);
-  if (!list || !config->socket)
+  list = config->socket ? texts_join (config->allow_hosts,
+                                      options->allow_hosts) : NULL;
+  if (!list)
     return error_set (err, E_NO_MEMORY, 0, "the configuration");
   config->allow_hosts = list;
   return 0;
