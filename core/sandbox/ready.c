@@ -145,12 +145,45 @@ kind_renew_locked (struct ready *ready, struct kind *kind, json_t *values)
   kind->values = json_incref (values);
 }
 
+/* Half of its life is over: whoever got it might see it end. */
+static int
+is_old (const struct made *made, int64_t now)
+{
+  const struct sandbox_record *record = made->record;
+
+  return record->expires_ns != 0
+         && record->expires_ns - now
+              < (record->expires_ns - record->created_ns) / 2;
+}
+
+/* The last that was made is taken first, so that what lies below it grows old
+ * where there is always another. */
+static void
+old_drop_locked (struct ready *ready, struct kind *kind)
+{
+  const int64_t now = coffer_realtime_ns ();
+  struct made **at = &kind->made, *made;
+
+  while ((made = *at)) {
+    if (!is_old (made, now)) {
+      at = &made->next;
+      continue;
+    }
+    *at = made->next;
+    made->next = ready->old;
+    ready->old = made;
+    kind->count--;
+  }
+}
+
 /* One more for each time that there was none; fewer again with time. */
 static struct made *
 kind_take_locked (struct ready *ready, struct kind *kind)
 {
-  struct made *made = kind->made;
+  struct made *made;
 
+  old_drop_locked (ready, kind);
+  made = kind->made;
   kind->last_ns = coffer_now_ns ();
   if (kind->taken < TAKEN_BEFORE)
     kind->wanted = ++kind->taken == TAKEN_BEFORE;
@@ -248,6 +281,7 @@ idle_drop_locked (struct ready *ready, int64_t now)
       kind->wanted = 1;
       kind_cut_locked (ready, kind, 1);
     }
+    old_drop_locked (ready, kind);
     if (now - kind->last_ns < IDLE_NS) {
       at = &kind->next;
       continue;

@@ -221,6 +221,10 @@ emit_info (const struct provider_call *call, const char *id)
     .state = "running", .isolation = "namespaces", .workspace = "/workspace"
   };
 
+  if (fake.life_ns) {
+    info.created_ns = coffer_realtime_ns ();
+    info.expires_ns = info.created_ns + fake.life_ns;
+  }
   snprintf (native, sizeof native, "native-%s", id);
   return emit (call, COFFER_REC_sandbox_info, &info);
 }

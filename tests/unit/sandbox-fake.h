@@ -26,6 +26,7 @@ struct fake {
   uint64_t read_drops;          /* bytes at the end of a download */
   int write_early;              /* success without reading */
   uint64_t ignores_timeout;
+  int64_t life_ns;              /* of a sandbox, said and no more; 0: not said */
   char *const *accept;          /* the operator's file */
   const char *default_profile;
   /* What was seen. */

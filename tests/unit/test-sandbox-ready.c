@@ -192,6 +192,22 @@ test_another_profile_ends_what_was_made_by_it (void **state)
 }
 
 static void
+test_none_is_taken_past_half_of_its_life (void **state)
+{
+  struct fixture *f = *state;
+
+  fake.life_ns = INT64_C (400000000);
+  begin (f);
+  take (f, &plain, NULL);
+  take (f, &plain, NULL);
+  await_count (f, 1);
+  poll (NULL, 0, 250);
+  take (f, &plain, NULL);
+  /* The three that were taken, and the one that was not. */
+  await_kills (4);
+}
+
+static void
 test_the_end_of_the_host_is_theirs (void **state)
 {
   struct fixture *f = *state;
@@ -239,6 +255,7 @@ main (void)
     TEST (as_many_as_are_taken_and_no_more_than_that),
     TEST (what_is_more_than_a_profile_is_made_for_it),
     TEST (another_profile_ends_what_was_made_by_it),
+    TEST (none_is_taken_past_half_of_its_life),
     TEST (the_end_of_the_host_is_theirs),
     TEST (one_that_cannot_be_made_is_not_tried_for_ever),
   };
