@@ -477,11 +477,21 @@ static const struct {
   [OBSERVE_EXECUTE] = { "execute", "execute", METRICS_EXECUTE_SECONDS },
 };
 
+/* What was refused before there was a sandbox may have named any provider: no
+ * series are made of that. */
+static const char *
+provider_label (const struct observe_run *run)
+{
+  const int refused = run->verdict && strcmp (run->verdict, "refused") == 0;
+
+  return run->provider && (run->sandbox || !refused) ? run->provider : "none";
+}
+
 static void
 run_count (struct observer *observer, const struct observe_run *run,
            int64_t ns)
 {
-  const char *provider = run->provider ? run->provider : "none";
+  const char *provider = provider_label (run);
   const char *labels[] = { kinds[run->kind].name, provider,
                            run->verdict ? run->verdict : "none" };
 

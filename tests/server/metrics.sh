@@ -45,6 +45,10 @@ ok "memory is in bytes" test "$(value process_resident_memory_bytes)" -gt 100000
 ok "it knows when it began" \
   test "$(($(date +%s) - $(value process_start_time_seconds | cut -d. -f1)))" -le 600
 is "nobody's query is in it" "$(grep -c secret "$out")" 0
+api POST /api/v1/sandboxes -d '{"provider": "nobody-knows-it"}'
+is "a provider that is none" "$code" 404
+api GET /metrics
+is "makes no series of its own" "$code $(grep -c nobody-knows-it "$out")" "200 0"
 serve_stop
 
 serve_start --log json

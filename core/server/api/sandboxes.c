@@ -69,14 +69,22 @@ created_before (struct request *request, const char *id, struct error **err)
   return created_reply (request, id, body, err);
 }
 
+/* A request may name anything: only what could be a name is told to those who
+ * watch. */
+static const char *
+name_of (const char *word)
+{
+  return word && text_is_id (word) ? word : NULL;
+}
+
 static int
 make (struct request *request, const struct sandbox_request *spec,
       struct sandbox_record **record, json_t **applied, struct error **err)
 {
   struct provider_call call = request_call (request);
   struct observe_run run = { .kind = OBSERVE_CREATE,
-                             .provider = spec->provider,
-                             .profile = spec->profile,
+                             .provider = name_of (spec->provider),
+                             .profile = name_of (spec->profile),
                              .began_ns = coffer_now_ns () };
   int r = sandbox_create (request->server->host, spec, &call, record, applied,
                           err);
