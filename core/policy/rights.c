@@ -40,12 +40,3 @@ right_all (enum caller_right right)
 {
   return right == RIGHT_NONE ? 0 : ((unsigned) right << 1) - 1;
 }
-
-enum caller_right
-right_highest (unsigned rights)
-{
-  return rights & RIGHT_MANAGE ? RIGHT_MANAGE
-         : rights & RIGHT_RUN  ? RIGHT_RUN
-         : rights & RIGHT_VIEW ? RIGHT_VIEW
-                               : RIGHT_NONE;
-}

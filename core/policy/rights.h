@@ -17,8 +17,7 @@ enum caller_right right_find (const char *name);
 /* Their names, NULL-terminated. */
 extern const char *const right_names[];
 
-/* A right with all that it implies, and the highest of such a set. */
+/* A right with all that it implies. */
 unsigned right_all (enum caller_right right);
-enum caller_right right_highest (unsigned rights);
 
 #endif /* POLICY_RIGHTS_H */

@@ -22,15 +22,24 @@
 
 struct audit {
   char *path;
-  int fd;                       /* the same number for life */
+  int fd;
   atomic_int torn;              /* the last line is not whole */
   _Atomic int64_t complained_ns;
 };
 
+/* A daemon that was killed, or a disk that was full, left a part of a line. */
 static int
-file_open (const char *path, struct error **err)
+is_torn (int fd, off_t size)
 {
-  coffer_autoclose int fd = open (path, O_WRONLY | O_APPEND | O_CREAT
+  char last;
+
+  return size > 0 && pread (fd, &last, 1, size - 1) == 1 && last != '\n';
+}
+
+static int
+file_open (const char *path, int *torn, struct error **err)
+{
+  coffer_autoclose int fd = open (path, O_RDWR | O_APPEND | O_CREAT
                                   | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
   struct stat st;
 
@@ -43,13 +52,14 @@ file_open (const char *path, struct error **err)
   if ((st.st_mode & 077) && fchmod (fd, 0600) < 0)
     return error_set (err, E_UNSAFE_FILE, errno,
                       "others may read the audit log %s", path);
+  *torn = is_torn (fd, st.st_size);
   return coffer_fd_steal (&fd);
 }
 
 int
 audit_open (const char *path, struct audit **out, struct error **err)
 {
-  int fd = file_open (path, err);
+  int torn = 0, fd = file_open (path, &torn, err);
   struct audit *audit = fd < 0 ? NULL : calloc (1, sizeof *audit);
 
   if (fd < 0)
@@ -60,6 +70,7 @@ audit_open (const char *path, struct audit **out, struct error **err)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
   }
   audit->fd = fd;
+  atomic_init (&audit->torn, torn);
   *out = audit;
   return 0;
 }
@@ -72,20 +83,6 @@ audit_free (struct audit *audit)
   coffer_fd_close (&audit->fd);
   free (audit->path);
   free (audit);
-}
-
-int
-audit_reopen (struct audit *audit, struct error **err)
-{
-  coffer_autoclose int fd = file_open (audit->path, err);
-
-  if (fd < 0)
-    return -1;
-  /* Writers see the old file or the new one, and never none. */
-  if (dup3 (fd, audit->fd, O_CLOEXEC) < 0)
-    return error_set (err, E_IO, errno, "open the audit log %s", audit->path);
-  atomic_store (&audit->torn, 0);
-  return 0;
 }
 
 void

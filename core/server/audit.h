@@ -16,10 +16,6 @@ struct audit;
 int audit_open (const char *path, struct audit **out, struct error **err);
 void audit_free (struct audit *audit);
 
-/* Goes on in a new file of that name, after somebody has renamed the old one.
- * When that fails the old one stays in use. */
-int audit_reopen (struct audit *audit, struct error **err);
-
 /* Adds "time" in front.  -1: the line is lost, as the disk is full; that is in
  * the log, not more often than once a minute. */
 int audit_write (struct audit *audit, json_t *line);

@@ -312,12 +312,6 @@ connection_cancel (struct connection *connection)
   pthread_mutex_unlock (&all->lock);
 }
 
-void
-connection_shut (struct connection *connection)
-{
-  shutdown (connection->fd, SHUT_RDWR);
-}
-
 int
 connections_enter (struct connections *all, size_t limit)
 {

@@ -65,8 +65,6 @@ int connection_begin (struct connection *connection, struct error **err);
 void connection_hold (struct connection *connection,
                       struct exchange *exchange);
 void connection_cancel (struct connection *connection);
-/* Cuts it off at once. */
-void connection_shut (struct connection *connection);
 
 size_t connections_count (struct connections *connections);
 /* How many requests are at work. */

@@ -136,7 +136,8 @@ audit_lines_are_whole_private_and_go_on_after_a_rename (void **state)
   assert_int_equal (st.st_mode & 0777, 0600);
   assert_int_equal (rename (path, old), 0);
   assert_int_equal (audit_write (audit, line), 0);
-  assert_int_equal (audit_reopen (audit, NULL), 0);
+  audit_free (audit);
+  assert_int_equal (audit_open (path, &audit, NULL), 0);
   assert_int_equal (audit_write (audit, line), 0);
   audit_free (audit);
   fd = open (old, O_RDONLY | O_CLOEXEC);
@@ -146,6 +147,28 @@ audit_lines_are_whole_private_and_go_on_after_a_rename (void **state)
   assert_non_null (strstr (text, "\"what\":\"a\\nb\"}\n{\"time\""));
   assert_int_equal (stat (path, &st), 0);
   assert_int_equal ((size_t) st.st_size, size / 2);
+  json_decref (line);
+}
+
+static void
+audit_begins_a_line_behind_a_part_of_one (void **state)
+{
+  auto_free char *path = NULL, *text = NULL;
+  json_t *line = json_pack ("{s:s}", "who", "uid:0");
+  struct audit *audit;
+  size_t size;
+  int fd;
+
+  assert_true (asprintf (&path, "%s/torn.log", (char *) *state) > 0);
+  fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  assert_int_equal (coffer_write_all (fd, "{\"ti", 4), 4);
+  assert_int_equal (audit_open (path, &audit, NULL), 0);
+  assert_int_equal (audit_write (audit, line), 0);
+  audit_free (audit);
+  assert_int_equal (lseek (fd, 0, SEEK_SET), 0);
+  assert_int_equal (coffer_read_whole (fd, 65536, &text, &size), 0);
+  close (fd);
+  assert_true (strncmp (text, "{\"ti\n{\"time\"", 12) == 0);
   json_decref (line);
 }
 
@@ -449,6 +472,7 @@ main (void)
     cmocka_unit_test (histograms_add_up_from_bucket_to_bucket),
     cmocka_unit_test (series_beyond_the_limit_are_one),
     cmocka_unit_test (audit_lines_are_whole_private_and_go_on_after_a_rename),
+    cmocka_unit_test (audit_begins_a_line_behind_a_part_of_one),
     cmocka_unit_test (audit_refuses_a_link_and_closes_what_others_could_read),
     cmocka_unit_test (errors_are_bounded_by_tenant_and_survive),
     cmocka_unit_test (errors_of_a_torn_file_are_those_that_are_whole),
