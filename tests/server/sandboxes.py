@@ -140,7 +140,8 @@ for what, query, want in (("by metadata", "metadata=color=blue", [one]),
                            [one, two, three])):
     got = [s["id"] for s in ask ("GET", "?" + query).json ()["sandboxes"]]
     d.equal (what, got, want)
-for query in ("limit=0", "limit=x", "after=x", "metadata=x"):
+for query in ("limit=0", "limit=x", "after=x", "metadata=x",
+              "&".join (["metadata=n=1"] * 17)):
     refused ("?" + query, ask ("GET", "?" + query), 400, "E7005")
 
 # ---- its life --------------------------------------------------------------

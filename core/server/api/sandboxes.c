@@ -124,9 +124,11 @@ create (struct request *request, struct error **err)
 
 /* ---- listing -------------------------------------------------------------- */
 
-/* metadata=NAME=VALUE, as often as it is said. */
-static size_t
-metadata_wanted (const struct request *request, const char **out)
+/* metadata=NAME=VALUE, as often as it is said.  One that is left out would show
+ * more than was asked for. */
+static int
+metadata_wanted (const struct request *request, const char **out,
+                 struct error **err)
 {
   size_t n = 0;
 
@@ -134,7 +136,9 @@ metadata_wanted (const struct request *request, const char **out)
          && (out[n] = request_query_nth (request, "metadata", n)))
     n++;
   out[n] = NULL;
-  return n;
+  return n < METADATA_MAX || !request_query_nth (request, "metadata", n)
+           ? 0 : error_set (err, E_REQUEST, 0, "metadata is there more than %d"
+                            " times", METADATA_MAX);
 }
 
 static int
@@ -166,8 +170,8 @@ list (struct request *request, struct error **err)
   json_t *body, *last;
   int more;
 
-  metadata_wanted (request, metadata);
-  if (request_query_u64 (request, "limit", 1, LIST_MAX, &limit, err) < 0
+  if (metadata_wanted (request, metadata, err) < 0
+      || request_query_u64 (request, "limit", 1, LIST_MAX, &limit, err) < 0
       || list_check (&filter, err) < 0)
     return -1;
   filter.limit = limit;
