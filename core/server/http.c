@@ -259,6 +259,37 @@ check_length (struct exchange *exchange, struct error **err)
   return too_large (exchange, err);
 }
 
+static int
+read_json (struct exchange *exchange, struct error **err)
+{
+  struct request *request = &exchange->request;
+
+  if (!exchange->body.size) {
+    request->body = json_object ();
+    return request->body ? 0 : error_set (err, E_NO_MEMORY, 0, "a request");
+  }
+  if (json_parse (exchange->body.data, exchange->body.size, &request->body,
+                  err) < 0)
+    return -1;
+  return json_is_object (request->body)
+           ? 0 : error_set (err, E_REQUEST, 0, "the body is no JSON object");
+}
+
+static int
+parse_body (struct exchange *exchange, struct error **err)
+{
+  struct error *error = NULL;
+
+  if (!(exchange->request.route->flags & ROUTE_JSON)
+      || read_json (exchange, &error) == 0)
+    return 0;
+  if (error->number == E_NO_MEMORY)
+    return error_move (err, error);
+  error_set (err, E_REQUEST, 0, "the body: %s", error_message (error));
+  error_free (error);
+  return -1;
+}
+
 /* ---- the handler ---------------------------------------------------------- */
 
 /* Waits for a place, if the route takes one. */
@@ -277,7 +308,11 @@ handle_in_turn (struct request *request, struct error **err)
   if (runs_enter (runs, request->caller.name, until, request->cancel_fd, err)
       < 0)
     return -1;
-  result = request->route->handle (request, err);
+  result = parse_body (exchange_of (request), err);
+  if (result == 0)
+    result = request->route->handle (request, err);
+  /* The reply is sent without it, to clients who may be slow. */
+  json_decref (steal (request->body));
   runs_leave (runs, request->caller.name);
   return result;
 }
@@ -413,39 +448,17 @@ exchange_take (struct exchange *exchange, const char *bytes, size_t size)
   return MHD_YES;
 }
 
-static int
-read_json (struct exchange *exchange, struct error **err)
-{
-  struct request *request = &exchange->request;
-
-  if (!exchange->body.size) {
-    request->body = json_object ();
-    return request->body ? 0 : error_set (err, E_NO_MEMORY, 0, "a request");
-  }
-  if (json_parse (exchange->body.data, exchange->body.size, &request->body,
-                  err) < 0)
-    return -1;
-  return json_is_object (request->body)
-           ? 0 : error_set (err, E_REQUEST, 0, "the body is no JSON object");
-}
-
+/* Parsed it takes many times the room: whoever waits in a queue has it as it
+ * came. */
 static int
 read_body (struct exchange *exchange, struct error **err)
 {
-  struct error *error = NULL;
-
   if (exchange->body.failed)
     return error_set (err, E_NO_MEMORY, 0, "a request");
   exchange->request.body_text = exchange->body.data ? exchange->body.data : "";
   exchange->request.body_size = exchange->body.size;
-  if (!(exchange->request.route->flags & ROUTE_JSON)
-      || read_json (exchange, &error) == 0)
-    return 0;
-  if (error->number == E_NO_MEMORY)
-    return error_move (err, error);
-  error_set (err, E_REQUEST, 0, "the body: %s", error_message (error));
-  error_free (error);
-  return -1;
+  return exchange->request.route->flags & ROUTE_COSTS_RUN
+           ? 0 : parse_body (exchange, err);
 }
 
 /* ---- the three calls ------------------------------------------------------ */
