@@ -241,8 +241,13 @@ for name in os.listdir (folder):
         for key in ("status", "type", "place", "body"):
             del note[key]
         json.dump (note, open (path, "w"))
+part = os.path.join (folder, "." + 64 * "a")
+open (part, "w").close ()
+os.utime (part, (1, 1))
 server.stop (9)
 server.start ()
+d.ok ("what was left of a note that was being written is gone",
+      not os.path.exists (part))
 had = count ()
 again = keyed ("k4", {"ttl": "5m"})
 d.ok ("what was made and not answered is found by its key",

@@ -200,8 +200,15 @@ files_sweep (const struct idempotency *idempotency)
     return;
   }
   while ((entry = readdir (stream))) {
-    if (!sha256_is_hex (entry->d_name)
+    const int is_part = entry->d_name[0] == '.';
+
+    if (!sha256_is_hex (entry->d_name + is_part)
         || fstatat (dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+      continue;
+    /* One that is being written now is younger. */
+    if (is_part && st.st_mtime < oldest)
+      unlinkat (dir, entry->d_name, 0);
+    if (is_part)
       continue;
     grown = reallocarray (files, n + 1, sizeof *files);
     if (!grown)
@@ -215,7 +222,6 @@ files_sweep (const struct idempotency *idempotency)
   for (i = 0; i < n; i++)
     if (i >= ENTRIES_MAX || files[i].time < oldest)
       unlinkat (dir, files[i].name, 0);
-  place_sweep (dir);
   free (files);
   closedir (stream);
 }
