@@ -364,6 +364,22 @@ forget_old_locked (struct box *box, struct box_session *session)
   }
 }
 
+static void
+process_drop (struct box *box, struct box_session *session, const char *exec)
+{
+  struct box_process **link, *process;
+
+  pthread_mutex_lock (&box->lock);
+  for (link = &session->processes; (process = *link); link = &process->next)
+    if (strcmp (process->exec, exec) == 0) {
+      *link = process->next;
+      process_free (process);
+      break;
+    }
+  box_store_write (box, session, NULL);
+  pthread_mutex_unlock (&box->lock);
+}
+
 static int
 process_add (struct box *box, struct box_session *session,
              const struct starting *starting, const char *exec,
@@ -378,13 +394,30 @@ process_add (struct box *box, struct box_session *session,
   if (process == NULL)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
   pthread_mutex_lock (&box->lock);
-  while (*link)
-    link = &(*link)->next;
-  *link = process;
-  forget_old_locked (box, session);
-  r = box_store_write (box, session, err);
+  if (process_find_locked (session, starting->id)) {
+    r = error_set (err, E_BUSY, 0, "another request started process %s",
+                   starting->id);
+    process_free (process);
+  } else {
+    while (*link)
+      link = &(*link)->next;
+    *link = process;
+    forget_old_locked (box, session);
+    r = box_store_write (box, session, err);
+  }
   pthread_mutex_unlock (&box->lock);
   return r;
+}
+
+/* What is reported as failed does not run on. */
+static void
+process_undo (struct box *box, struct box_session *session, const char *exec)
+{
+  struct provider_call call = call_in (CALL_MS, -1);
+
+  sandbox_exec_signal (box->server->host, session->sandbox, exec, SIGKILL,
+                       &call, NULL);
+  process_drop (box, session, exec);
 }
 
 static int
@@ -430,8 +463,10 @@ box_process_start (struct box *box, struct request *request,
   exec = json_string_value (json_object_get (begun, "exec"));
   run.exec = exec;
   observe_run (request, &run);
-  if (process_add (box, session, &starting, exec ? exec : "", err) < 0)
+  if (process_add (box, session, &starting, exec ? exec : "", err) < 0) {
+    process_undo (box, session, exec ? exec : "");
     return -1;
+  }
   return box_process_info (box, session, starting.id, info, err);
 }
 
@@ -477,22 +512,6 @@ exec_of (struct box *box, const struct box_session *session, const char *id)
     exec = strdup (process->exec);
   pthread_mutex_unlock (&box->lock);
   return exec;
-}
-
-static void
-process_drop (struct box *box, struct box_session *session, const char *exec)
-{
-  struct box_process **link, *process;
-
-  pthread_mutex_lock (&box->lock);
-  for (link = &session->processes; (process = *link); link = &process->next)
-    if (strcmp (process->exec, exec) == 0) {
-      *link = process->next;
-      process_free (process);
-      break;
-    }
-  box_store_write (box, session, NULL);
-  pthread_mutex_unlock (&box->lock);
 }
 
 /* Its input ends, then it is asked, then it is ended. */
