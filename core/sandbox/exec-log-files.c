@@ -219,18 +219,6 @@ head_write (struct exec_log *log)
   return exec_log_meta_write (log);
 }
 
-/* Files may be longer than was counted, where a disk was full: not to less than
- * nothing, which would be more than any cap. */
-static void
-used_less (struct exec_logs *logs, uint64_t bytes)
-{
-  uint64_t used = atomic_load (&logs->used);
-
-  while (!atomic_compare_exchange_weak (&logs->used, &used,
-                                        used > bytes ? used - bytes : 0))
-    ;
-}
-
 static void
 log_add (struct exec_log *log)
 {
@@ -240,15 +228,33 @@ log_add (struct exec_log *log)
   pthread_mutex_unlock (&log->logs->lock);
 }
 
-static void
+/* How many bytes that were.  Somebody else may be at the same: only who removes
+ * a file counts it. */
+static uint64_t
 files_remove (int dir, const char *name)
 {
   coffer_autoclose int folder = folder_open (dir, name);
+  uint64_t bytes = 0;
+  struct stat st;
   size_t i;
 
   for (i = 0; folder >= 0 && i < N_FILES; i++)
-    unlinkat (folder, file_names[i], 0);
+    if (fstatat (folder, file_names[i], &st, AT_SYMLINK_NOFOLLOW) == 0
+        && unlinkat (folder, file_names[i], 0) == 0)
+      bytes += (uint64_t) st.st_size;
   unlinkat (dir, name, AT_REMOVEDIR);
+  return bytes;
+}
+
+/* Never below nothing: that would be more than all caps. */
+static void
+used_sub (struct exec_logs *logs, uint64_t bytes)
+{
+  uint_fast64_t used = atomic_load (&logs->used);
+
+  while (!atomic_compare_exchange_weak (&logs->used, &used,
+                                        used > bytes ? used - bytes : 0))
+    ;
 }
 
 static int
@@ -280,6 +286,7 @@ log_make (struct exec_logs *logs, const char *sandbox, const char *exec,
       files_remove (dir, exec);
     return -1;
   }
+  /* The other file counted itself. */
   atomic_fetch_add (&logs->used, log->room);
   log_add (log);
   *out = steal (log);
@@ -458,7 +465,6 @@ trim_one (struct exec_logs *logs, int dir, const char *sandbox,
           const char *exec)
 {
   auto_exec_log struct exec_log *log = NULL;
-  uint64_t bytes = 0;
 
   if (exec_log_find (logs, sandbox, exec, &log, NULL) < 0
       || !exec_log_over (log))
@@ -466,9 +472,7 @@ trim_one (struct exec_logs *logs, int dir, const char *sandbox,
   pthread_mutex_lock (&logs->lock);
   exec_log_cut (log);
   pthread_mutex_unlock (&logs->lock);
-  size_one (&bytes, dir, exec);
-  files_remove (dir, exec);
-  used_less (logs, bytes);
+  used_sub (logs, files_remove (dir, exec));
 }
 
 /* The oldest of a sandbox that have ended. */
@@ -548,8 +552,9 @@ size_sandbox (void *data, int dir, const char *name)
 static int
 drop_one (void *data, int dir, const char *name)
 {
-  (void) data;
-  files_remove (dir, name);
+  uint64_t *bytes = data;
+
+  *bytes += files_remove (dir, name);
   return 0;
 }
 
@@ -579,10 +584,9 @@ exec_logs_drop (struct exec_logs *logs, const char *sandbox)
   dir = folder_open (root, sandbox);
   if (dir < 0)
     return;
-  names_each (dir, size_one, &bytes);
-  names_each (dir, drop_one, NULL);
+  names_each (dir, drop_one, &bytes);
   unlinkat (root, sandbox, AT_REMOVEDIR);
-  used_less (logs, bytes);
+  used_sub (logs, bytes);
 }
 
 void

@@ -20,11 +20,14 @@ exec_log_cut (struct exec_log *log)
   const uint64_t one = 1;
   struct exec_watch *watch;
 
+  /* What is being written is counted before the files are. */
+  pthread_mutex_lock (&log->writing);
   pthread_mutex_lock (&log->lock);
   log->removed = log->ended = 1;
   for (watch = log->watches; watch; watch = watch->next)
     coffer_write_all (watch->fd, &one, sizeof one);
   pthread_mutex_unlock (&log->lock);
+  pthread_mutex_unlock (&log->writing);
 }
 
 static json_t *

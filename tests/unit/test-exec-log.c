@@ -416,6 +416,67 @@ test_all_together_have_a_cap (void **state)
   assert_true (atomic_load (&f->logs->used) < 65536);
 }
 
+static void
+test_what_is_dropped_gives_back_what_it_took (void **state)
+{
+  struct fixture *f = *state;
+  auto_exec_log struct exec_log *log = log_new (f, "e1");
+  char text[20000];
+
+  memset (text, 'x', sizeof text - 1);
+  text[sizeof text - 1] = '\0';
+  fill (log, 1, 65536);
+  exec_log_end (log, json_pack ("{s:s}", "reason", text));
+  /* Those of others. */
+  atomic_fetch_add (&f->logs->used, CAP);
+  assert_true (atomic_load (&f->logs->used) > CAP + 65536 + sizeof text);
+  exec_logs_drop (f->logs, f->sandbox);
+  assert_true (atomic_load (&f->logs->used) == CAP);
+  exec_logs_drop (f->logs, f->sandbox);
+  assert_true (atomic_load (&f->logs->used) == CAP);
+}
+
+struct dropping {
+  struct exec_logs *logs;
+  const char *sandbox;
+};
+
+static void *
+drop_run (void *data)
+{
+  const struct dropping *dropping = data;
+
+  exec_logs_drop (dropping->logs, dropping->sandbox);
+  return NULL;
+}
+
+/* As many requests that end one sandbox, and the sweep besides. */
+static void
+test_who_drops_the_same_at_once_counts_it_once (void **state)
+{
+  struct fixture *f = *state;
+  struct dropping dropping = { f->logs, f->sandbox };
+  pthread_t threads[8];
+  char name[16];
+  int i;
+
+  for (i = 1; i <= 50; i++) {
+    struct exec_log *log;
+
+    snprintf (name, sizeof name, "e%d", i);
+    log = log_new (f, name);
+    fill (log, 0, 65536);
+    exec_log_unref (log);
+  }
+  atomic_fetch_add (&f->logs->used, CAP);
+  for (i = 0; i < 8; i++)
+    assert_int_equal (pthread_create (&threads[i], NULL, drop_run, &dropping),
+                      0);
+  for (i = 0; i < 8; i++)
+    pthread_join (threads[i], NULL);
+  assert_true (atomic_load (&f->logs->used) == CAP);
+}
+
 /* A byte at a time is still a bounded file. */
 static void
 test_small_writes_stay_below_the_cap (void **state)
@@ -579,6 +640,8 @@ main (void)
     TEST (numbers_and_facts_are_the_same_afterwards),
     TEST (beyond_its_cap_bytes_are_counted_and_said),
     TEST (all_together_have_a_cap),
+    TEST (what_is_dropped_gives_back_what_it_took),
+    TEST (who_drops_the_same_at_once_counts_it_once),
     TEST (small_writes_stay_below_the_cap),
     TEST (long_facts_are_counted),
     TEST (there_is_an_end_to_how_many_there_are),
