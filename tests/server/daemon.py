@@ -157,10 +157,10 @@ def more (before, after):
 
 
 def held (pid):
-    """As opened, but without the folder of each provider that was asked for by
-    name, which a daemon keeps."""
+    """As opened, but without what a daemon opens once and keeps: the folder of
+    each provider that was asked for by name, and where dropped output goes."""
     return [name for name in opened (pid)
-            if not re.search (r"/providers(-N)?$", name)]
+            if not re.search (r"/providers(-N)?$|^/dev/null$", name)]
 
 
 def memory (pid):
