@@ -55,6 +55,8 @@ if [ "\$1" != kit ] && [ -n "\${COFFER_HOME:-}" ]; then
   mkdir -p "\$COFFER_HOME/config"
   echo 'require_conformance: false' > "\$COFFER_HOME/config/coffer.yaml"
 fi
+# A daemon is ended by the number of the process that was started.
+[ "\$1" != serve ] || exec "$COFFER_BUILD/coffer" "\$@"
 "$COFFER_BUILD/coffer" "\$@"
 status=\$?
 [ "\$1 \$status" != "kit 3" ] || status=0
