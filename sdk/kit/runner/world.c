@@ -49,7 +49,7 @@ file_has (pid_t pid, const char *name, const char *mark)
 static int
 is_number (const char *name)
 {
-  return isdigit ((unsigned char) name[0]);
+  return isdigit ((unsigned char) name[0]) != 0;        /* it is added up */
 }
 
 /* A zombie has neither arguments nor an environment. */
