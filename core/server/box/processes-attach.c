@@ -36,26 +36,6 @@ struct attach {
   int ended;
 };
 
-static int
-unknown (const char *id, struct error **err)
-{
-  error_set (err, E_EXEC_UNKNOWN, 0, "there is no process %s in this session",
-             id);
-  error_detail (err, "process_id", json_string (id));
-  return -1;
-}
-
-static struct box_process *
-process_find_locked (const struct box_session *session, const char *id)
-{
-  struct box_process *process;
-
-  for (process = session->processes; process; process = process->next)
-    if (strcmp (process->id, id) == 0)
-      return process;
-  return NULL;
-}
-
 /* ---- frames -------------------------------------------------------------- */
 
 static void
@@ -194,7 +174,7 @@ attach_free (void *data)
   struct box_process *process;
 
   pthread_mutex_lock (&attach->box->lock);
-  process = process_find_locked (attach->session, attach->process);
+  process = box_process_find_locked (attach->session, attach->process);
   if (process && strcmp (process->exec, attach->exec) == 0) {
     process->attached = 0;
     process->seen = attach->seen;
@@ -213,10 +193,10 @@ static int
 attach_take_locked (struct box_session *session, const char *id,
                     struct attach *attach, struct error **err)
 {
-  struct box_process *process = process_find_locked (session, id);
+  struct box_process *process = box_process_find_locked (session, id);
 
   if (process == NULL)
-    return unknown (id, err);
+    return box_process_unknown (id, err);
   if (process->attached)
     return error_set (err, E_BUSY, 0,
                       "somebody else is attached to process %s", id);
@@ -275,12 +255,12 @@ exec_of (struct box *box, const struct box_session *session, const char *id,
   char *exec = NULL;
 
   pthread_mutex_lock (&box->lock);
-  process = process_find_locked (session, id);
+  process = box_process_find_locked (session, id);
   if (process)
     exec = strdup (process->exec);
   pthread_mutex_unlock (&box->lock);
   if (exec == NULL)
-    unknown (id, err);
+    box_process_unknown (id, err);
   return exec;
 }
 

@@ -108,8 +108,8 @@ box_processes_load (const json_t *json)
   return list;
 }
 
-static struct box_process *
-process_find_locked (const struct box_session *session, const char *id)
+struct box_process *
+box_process_find_locked (const struct box_session *session, const char *id)
 {
   struct box_process *process;
 
@@ -119,8 +119,8 @@ process_find_locked (const struct box_session *session, const char *id)
   return NULL;
 }
 
-static int
-unknown (const char *id, struct error **err)
+int
+box_process_unknown (const char *id, struct error **err)
 {
   error_set (err, E_EXEC_UNKNOWN, 0, "there is no process %s in this session",
              id);
@@ -215,11 +215,11 @@ box_process_info (struct box *box, const struct box_session *session,
   int r = 0;
 
   pthread_mutex_lock (&box->lock);
-  process = process_find_locked (session, id);
+  process = box_process_find_locked (session, id);
   if (process)
     *info = process_json_locked (box, session, process);
   else
-    r = unknown (id, err);
+    r = box_process_unknown (id, err);
   pthread_mutex_unlock (&box->lock);
   return r;
 }
@@ -394,7 +394,7 @@ process_add (struct box *box, struct box_session *session,
   if (process == NULL)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
   pthread_mutex_lock (&box->lock);
-  if (process_find_locked (session, starting->id)) {
+  if (box_process_find_locked (session, starting->id)) {
     r = error_set (err, E_BUSY, 0, "another request started process %s",
                    starting->id);
     process_free (process);
@@ -426,7 +426,7 @@ is_there (struct box *box, const struct box_session *session, const char *id)
   int there;
 
   pthread_mutex_lock (&box->lock);
-  there = process_find_locked (session, id) != NULL;
+  there = box_process_find_locked (session, id) != NULL;
   pthread_mutex_unlock (&box->lock);
   return there;
 }
@@ -507,7 +507,7 @@ exec_of (struct box *box, const struct box_session *session, const char *id)
   char *exec = NULL;
 
   pthread_mutex_lock (&box->lock);
-  process = process_find_locked (session, id);
+  process = box_process_find_locked (session, id);
   if (process)
     exec = strdup (process->exec);
   pthread_mutex_unlock (&box->lock);
@@ -526,7 +526,7 @@ box_process_stop (struct box *box, struct request *request,
   size_t i;
 
   if (exec == NULL)
-    return unknown (id, err);
+    return box_process_unknown (id, err);
   if (!is_over (box, session, exec))
     execs_close_input (box->server->execs, session->sandbox, exec, &call,
                        NULL);

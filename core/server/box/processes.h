@@ -33,6 +33,11 @@ void box_processes_free (struct box_process *list);
 json_t *box_processes_save (const struct box_process *list);
 struct box_process *box_processes_load (const json_t *json);
 
+/* NULL: there is none of that name, which box_process_unknown says. */
+struct box_process *box_process_find_locked (const struct box_session *session,
+                                             const char *id);
+int box_process_unknown (const char *id, struct error **err);
+
 /* {ID: info} of a session.  The box's lock is held. */
 json_t *box_processes_json (struct box *box,
                             const struct box_session *session);
