@@ -251,9 +251,16 @@ work_extend (struct cli *cli, const char *id, uint64_t ttl_ms, json_t **out,
                      out, err);
 }
 
-int
-work_pause (struct cli *cli, const char *id, json_t **out, struct error **err)
+/* What one function does here and one request asks of a daemon. */
+static int
+do_or_ask (struct cli *cli, const char *id,
+           int (*here) (struct host *, const char *,
+                        const struct provider_call *, json_t **,
+                        struct error **),
+           const char *method, char *take_target, json_t **out,
+           struct error **err)
 {
+  auto_free char *target = take_target;
   struct provider_call call;
   struct client *daemon;
   struct host *host;
@@ -261,44 +268,32 @@ work_pause (struct cli *cli, const char *id, json_t **out, struct error **err)
   if (work_daemon (cli, &daemon, err) < 0)
     return -1;
   if (daemon)
-    return ask_object (cli, "POST", client_target (SANDBOX "/pause", id),
-                       NULL, out, err);
+    return ask_object (cli, method, steal (target), NULL, out, err);
   return cli_begin (cli, &host, &call, err) < 0
-             || sandbox_pause (host, id, &call, out, err) < 0 ? -1 : 0;
+             || here (host, id, &call, out, err) < 0 ? -1 : 0;
+}
+
+int
+work_pause (struct cli *cli, const char *id, json_t **out, struct error **err)
+{
+  return do_or_ask (cli, id, sandbox_pause, "POST",
+                    client_target (SANDBOX "/pause", id), out, err);
 }
 
 int
 work_resume (struct cli *cli, const char *id, json_t **out,
              struct error **err)
 {
-  struct provider_call call;
-  struct client *daemon;
-  struct host *host;
-
-  if (work_daemon (cli, &daemon, err) < 0)
-    return -1;
-  if (daemon)
-    return ask_object (cli, "POST", client_target (SANDBOX "/resume", id),
-                       NULL, out, err);
-  return cli_begin (cli, &host, &call, err) < 0
-             || sandbox_resume (host, id, &call, out, err) < 0 ? -1 : 0;
+  return do_or_ask (cli, id, sandbox_resume, "POST",
+                    client_target (SANDBOX "/resume", id), out, err);
 }
 
 int
 work_metrics (struct cli *cli, const char *id, json_t **out,
               struct error **err)
 {
-  struct provider_call call;
-  struct client *daemon;
-  struct host *host;
-
-  if (work_daemon (cli, &daemon, err) < 0)
-    return -1;
-  if (daemon)
-    return ask_object (cli, "GET", client_target (SANDBOX "/metrics", id),
-                       NULL, out, err);
-  return cli_begin (cli, &host, &call, err) < 0
-             || sandbox_metrics (host, id, &call, out, err) < 0 ? -1 : 0;
+  return do_or_ask (cli, id, sandbox_metrics, "GET",
+                    client_target (SANDBOX "/metrics", id), out, err);
 }
 
 /* ---- commands that were started before ---------------------------------- */
