@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/text.h"
 
 static const struct error_info table[] = {
@@ -262,4 +263,26 @@ error_to_json (const struct error *err)
                     "hint", text_to_json (error_next_step (err)),
                     "retryable", retryable_names[err->retryable],
                     "details", err->details);
+}
+
+int
+error_print (const struct error *err, int json)
+{
+  const struct error_info *info = error_lookup (err->number);
+  const char *message = error_message (err), *next = error_next_step (err);
+
+  if (json) {
+    auto_json json_t *object = error_to_json (err);
+    auto_free char *text = json_text (object);
+
+    printf ("%s\n", text ? text : "{}");
+  } else {
+    auto_free char *shown = text_escape (message, strlen (message));
+
+    fflush (stdout);
+    fprintf (stderr, "coffer: E%d: %s\n", err->number, shown ? shown : "");
+    if (next)
+      fprintf (stderr, "  hint: %s\n", next);
+  }
+  return info ? info->exit_status : 1;
 }

@@ -91,6 +91,10 @@ const struct error_info *error_table (size_t *count);
  * the caller owns it. */
 json_t *error_to_json (const struct error *err);
 
+/* How a program of libexec ends with an error: one line and the next step on
+ * stderr, or the JSON form on stdout.  Returns the exit status. */
+int error_print (const struct error *err, int json);
+
 DEFINE_CLEANUP (struct error *, error_free, auto_error)
 
 #endif /* BASE_ERROR_H */

@@ -271,28 +271,6 @@ serve (struct options *options, struct error **err)
   return result;
 }
 
-static int
-fail (const struct options *options, const struct error *error)
-{
-  const struct error_info *info = error_lookup (error->number);
-  const char *next = error_next_step (error);
-
-  if (options->json) {
-    auto_json json_t *json = error_to_json (error);
-    auto_free char *text = json_text (json);
-
-    printf ("%s\n", text ? text : "{}");
-  } else {
-    auto_free char *shown = text_escape (error_message (error),
-                                         strlen (error_message (error)));
-
-    fprintf (stderr, "coffer: E%d: %s\n", error->number, shown ? shown : "");
-    if (next)
-      fprintf (stderr, "  hint: %s\n", next);
-  }
-  return info ? info->exit_status : 1;
-}
-
 int
 main (int argc, char **argv)
 {
@@ -314,7 +292,7 @@ main (int argc, char **argv)
     status = options.routes ? routes_print (options.json, &error)
                             : serve (&options, &error);
   if (status < 0)
-    status = fail (&options, error);
+    status = error_print (error, options.json);
   coffer_strings_free (&options.listen);
   coffer_strings_free (&options.allow_hosts);
   if (fflush (stdout) == EOF || ferror (stdout))

@@ -17,29 +17,6 @@
 #include "base/text.h"
 #include "runner.h"
 
-static int
-fail (const struct options *options, struct error *error)
-{
-  const struct error_info *info = error_lookup (error->number);
-  const char *next = error_next_step (error);
-
-  if (options->json) {
-    auto_json json_t *json = error_to_json (error);
-    auto_free char *text = json_text (json);
-
-    printf ("%s\n", text ? text : "{}");
-  } else {
-    auto_free char *shown = text_escape (error_message (error),
-                                         strlen (error_message (error)));
-
-    fflush (stdout);
-    fprintf (stderr, "coffer: E%d: %s\n", error->number, shown ? shown : "");
-    if (next)
-      fprintf (stderr, "  hint: %s\n", next);
-  }
-  return info ? info->exit_status : 1;
-}
-
 enum { OPTION_SEED = 256, OPTION_ONLY, OPTION_IN_PROCESS, OPTION_LIST,
        OPTION_JUNIT, OPTION_JSON, OPTION_COLOR, OPTION_VERBOSE, OPTION_RECORD,
        OPTION_YES, OPTION_COMPARE };
@@ -233,7 +210,7 @@ main (int argc, char **argv)
              : options.compare ? kit_compare (&options, &error)
                                : kit_run (&options, &error);
   if (status < 0)
-    status = fail (&options, error);
+    status = error_print (error, options.json);
   free (options.only);
   if (fflush (stdout) == EOF || ferror (stdout))
     status = status ? status : 1;
