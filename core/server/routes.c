@@ -13,13 +13,14 @@
 static json_t *
 route_json (const struct route *route)
 {
-  return json_pack ("{s:s, s:s, s:s, s:s, s:b, s:b, s:b}", "method",
+  return json_pack ("{s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b}", "method",
                     route->method, "path", route->path, "right",
                     right_name (route->right), "operation",
                     route->operation, "anonymous",
                     route->flags & ROUTE_ANONYMOUS, "mutates",
                     route->flags & ROUTE_MUTATES, "long",
-                    route->flags & ROUTE_LONG);
+                    route->flags & ROUTE_LONG, "json",
+                    route->flags & ROUTE_JSON);
 }
 
 static int

@@ -138,6 +138,39 @@ def other_tenants (server, table, token, sandbox):
     d.equal ("nor listed", r.json ().get ("sandboxes"), [])
 
 
+# What others have made, whose clients send fields that only some servers know.
+OPEN = ["boxExec", "createBoxSession", "execute", "startBoxProcess"]
+QUERIES = {"changeFile": ("?op=mkdir", "?op=rename", "?op=remove")}
+
+
+def fields_that_are_none (server, table, sandbox):
+    """A field that nobody reads is a mistake of whoever sends it: it is refused
+    by its name, and nothing is done."""
+    base = "/api/v1/sandboxes/%s/execs" % sandbox
+    command = server.request ("POST", base, {"argv": ["cat"], "stdin": True})
+    wrong, loose = [], []
+    for row in table:
+        if not row["json"]:
+            continue
+        path = concrete (row["path"], sandbox).replace (
+            "nothing-exec", command.json ()["exec"]).replace (
+            "nothing-provider", "linux")
+        for query in QUERIES.get (row["operation"], ("",)):
+            r = server.request (row["method"], path + query,
+                                {"no_such_field": 1}, keep=False)
+            if row["operation"] in OPEN:
+                loose.append (row["operation"])
+            elif r.status not in (400, 422) or b"no_such_field" not in r.body:
+                wrong.append ("%s%s: %r" % (row["operation"], query, r))
+    d.ok ("a field that there is not is refused, by each route", not wrong,
+          "\n".join (wrong))
+    d.equal ("but for those that are made as others made them", sorted (loose),
+             OPEN)
+    r = server.request ("GET", base + "/" + command.json ()["exec"])
+    d.equal ("and what it was about is as before", r.json ()["state"],
+             "running")
+
+
 def what_is_free (server, token):
     wrong = []
     for path in FREE:
@@ -166,6 +199,7 @@ def main ():
     sandbox = server.request ("POST", "/api/v1/sandboxes",
                               {"ttl_ms": 600000}).json ()["id"]
     other_tenants (server, table, stranger, sandbox)
+    fields_that_are_none (server, table, sandbox)
     d.equal ("it ends when it is told to", server.stop (), 0)
     d.finish ()
 

@@ -340,12 +340,11 @@ named (const char *id, const struct request *request)
 static int
 close_input (struct request *request, struct error **err)
 {
-  static const struct field nothing[] = { { NULL, NULL, 0 } };
   struct provider_call call = request_call (request);
   const char *id;
 
   if (own_sandbox (request, &id, err) < 0
-      || fields_read (request->body, nothing, NULL, err) < 0
+      || fields_none (request->body, err) < 0
       || execs_close_input (request->server->execs, id, request->params[1],
                             &call, err) < 0)
     return -1;

@@ -72,6 +72,14 @@ fields_read (const json_t *body, const struct field *table, void *out,
   return 0;
 }
 
+int
+fields_none (const json_t *body, struct error **err)
+{
+  static const struct field nothing[] = { { NULL, NULL, 0 } };
+
+  return fields_read (body, nothing, NULL, err);
+}
+
 /* ---- texts ---------------------------------------------------------------- */
 
 int

@@ -23,6 +23,8 @@ struct field {
  * E_SANDBOX_SPEC with details.field. */
 int fields_read (const json_t *body, const struct field *table, void *out,
                  struct error **err);
+/* The body of what takes no fields. */
+int fields_none (const json_t *body, struct error **err);
 /* E_SANDBOX_SPEC: "NAME: …". */
 int field_fail (const char *name, struct error **err, const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));

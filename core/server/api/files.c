@@ -327,7 +327,8 @@ file_mkdir (struct request *request, const char *id, const char *path,
   const struct provider_call call = request_call (request);
   int parents;
 
-  if (api_flag (request, "parents", &parents, err) < 0
+  if (fields_none (request->body, err) < 0
+      || api_flag (request, "parents", &parents, err) < 0
       || sandbox_mkdir (request->server->host, id, path, parents, &call, err)
            < 0)
     return -1;
@@ -391,7 +392,8 @@ file_post (struct request *request, struct error **err)
     return file_rename (request, id, path, err);
   if (!op || strcmp (op, "remove") != 0)
     return bad_op (op, "mkdir, rename, remove", err);
-  return file_remove (request, id, path, err) < 0
+  return fields_none (request->body, err) < 0
+             || file_remove (request, id, path, err) < 0
            ? -1 : reply_json (request, 200, path_json (path), err);
 }
 

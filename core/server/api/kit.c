@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "server/api/common.h"
+#include "server/api/fields.h"
 #include "server/api/kit-run.h"
 #include "server/surfaces.h"
 
@@ -130,7 +131,8 @@ kit_post (struct request *request, struct error **err)
   struct telling *telling;
   uint64_t seed;
 
-  if (api_flag (request, "record", &options.record, err) < 0
+  if (fields_none (request->body, err) < 0
+      || api_flag (request, "record", &options.record, err) < 0
       || request_query_u64 (request, "seed", 0, UINT64_MAX, &seed, err) < 0
       || check_provider (request, options.provider, err) < 0)
     return -1;

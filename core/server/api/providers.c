@@ -15,6 +15,7 @@
 #include "provider/enable.h"
 #include "provider/registry.h"
 #include "server/api/common.h"
+#include "server/api/fields.h"
 #include "server/api/kit-run.h"
 #include "server/surfaces.h"
 
@@ -198,7 +199,8 @@ enable_post (struct request *request, struct error **err)
 {
   int changed, kit, r;
 
-  if (api_flag (request, "kit", &kit, err) < 0)
+  if (fields_none (request->body, err) < 0
+      || api_flag (request, "kit", &kit, err) < 0)
     return -1;
   r = provider_enable (request->server->place, request->params[0],
                        kit ? judge : NULL, request, &changed, err);
@@ -215,7 +217,8 @@ disable_post (struct request *request, struct error **err)
   const struct registry_entry *entry;
   int changed = 0;
 
-  if (load_one (request, &registry, &entry, err) < 0
+  if (fields_none (request->body, err) < 0
+      || load_one (request, &registry, &entry, err) < 0
       || registry_set_enabled (request->server->place, entry->id, 0, &changed,
                                err) < 0)
     return -1;
@@ -229,7 +232,8 @@ default_post (struct request *request, struct error **err)
   const struct place *place = request->server->place;
   const struct registry_entry *entry;
 
-  if (load_one (request, &registry, &entry, err) < 0
+  if (fields_none (request->body, err) < 0
+      || load_one (request, &registry, &entry, err) < 0
       || registry_find (registry, entry->id, &entry, err) < 0
       || registry_set_default (place, entry->id, err) < 0)
     return -1;

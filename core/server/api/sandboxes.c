@@ -233,13 +233,12 @@ change (struct request *request,
                     json_t **, struct error **),
         struct error **err)
 {
-  static const struct field nothing[] = { { NULL, NULL, 0 } };
   struct provider_call call = request_call (request);
   json_t *body = NULL;
   const char *id;
 
   if (own_sandbox (request, &id, err) < 0
-      || fields_read (request->body, nothing, NULL, err) < 0
+      || fields_none (request->body, err) < 0
       || how (request->server->host, id, &call, &body, err) < 0)
     return -1;
   return reply_json (request, 200, body, err);

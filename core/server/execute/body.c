@@ -94,6 +94,8 @@ read_file (const json_t *json, struct execute_body *body)
 
   if (!json_is_string (path))
     return "a file has a path, which is a text";
+  if (json_object_size (json) > 2)
+    return "a file has a path, content or data, and nothing else";
   file->path = json_string_value (path);
   if (json_is_string (content) && !data) {
     file->bytes = json_string_value (content);
