@@ -111,7 +111,7 @@ complete -c coffer -n '__fish_seen_subcommand_from profile; and not __fish_seen_
 complete -c coffer -n '__fish_seen_subcommand_from profile; and not __fish_seen_subcommand_from list show' -a show -d 'show what a profile gives, allows and locks'
 complete -c coffer -n '__fish_seen_subcommand_from token; and not __fish_seen_subcommand_from create list revoke' -a create -d 'make a token for a program that uses the daemon'
 complete -c coffer -n '__fish_seen_subcommand_from token; and __fish_seen_subcommand_from create' -l tenant -r -d 'whose sandboxes it is for (default)'
-complete -c coffer -n '__fish_seen_subcommand_from token; and __fish_seen_subcommand_from create' -l rights -r -d 'view, run (unless said) or manage'
+complete -c coffer -n '__fish_seen_subcommand_from token; and __fish_seen_subcommand_from create' -l rights -r -d 'view, run (unless said), manage or operate'
 complete -c coffer -n '__fish_seen_subcommand_from token; and __fish_seen_subcommand_from create' -l ttl -r -d 'let it expire after this time'
 complete -c coffer -n '__fish_seen_subcommand_from token; and not __fish_seen_subcommand_from create list revoke' -a list -d 'list the tokens there are'
 complete -c coffer -n '__fish_seen_subcommand_from token; and not __fish_seen_subcommand_from create list revoke' -a revoke -d 'end a token at once'

@@ -163,7 +163,7 @@ _coffer () {
       '*:argument:_files') ;;
     'token create') own=(
       '--tenant[whose sandboxes it is for (default)]:NAME: '
-      '--rights[view, run (unless said) or manage]:RIGHT: '
+      '--rights[view, run (unless said), manage or operate]:RIGHT: '
       '--ttl[let it expire after this time]:TIME: '
       '*:argument:_files') ;;
     'token list') own=(

@@ -28,7 +28,8 @@ read_request (const struct cli *cli, struct token_request *request,
   request->right = rights ? right_find (rights) : RIGHT_RUN;
   if (request->right == RIGHT_NONE) {
     nearest = text_nearest (rights, right_names);
-    return error_set (err, E_USAGE, 0, "--rights wants view, run or manage%s%s",
+    return error_set (err, E_USAGE, 0, "--rights wants view, run, manage or"
+                      " operate%s%s",
                       nearest ? ": did you mean " : "", nearest ? nearest : "");
   }
   if (ttl && (text_parse_duration (ttl, &request->ttl_ms) < 0
@@ -120,7 +121,7 @@ revoke_run (struct cli *cli, struct error **err)
 
 static const struct cli_option create_options[] = {
   { "tenant", 0, "NAME", 0, "whose sandboxes it is for (default)" },
-  { "rights", 0, "RIGHT", 0, "view, run (unless said) or manage" },
+  { "rights", 0, "RIGHT", 0, "view, run (unless said), manage or operate" },
   { "ttl", 0, "TIME", 0, "let it expire after this time" },
   { NULL }
 };

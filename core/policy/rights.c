@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <string.h>
 
-const char *const right_names[] = { "view", "run", "manage", NULL };
+const char *const right_names[] = { "view", "run", "manage", "operate", NULL };
 
 static const enum caller_right values[] = { RIGHT_VIEW, RIGHT_RUN,
-                                            RIGHT_MANAGE };
+                                            RIGHT_MANAGE, RIGHT_OPERATE };
 
 const char *
 right_name (unsigned right)

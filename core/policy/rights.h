@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What somebody may do with what belongs to a tenant. */
+/* What somebody may do with what belongs to a tenant, and who may change what all
+ * tenants share. */
 
 #ifndef POLICY_RIGHTS_H
 #define POLICY_RIGHTS_H
 
-/* Manage implies run, run implies view. */
+/* Each implies those before it.  Operate is of no tenant: what it changes is
+ * changed for all. */
 enum caller_right { RIGHT_NONE = 0, RIGHT_VIEW = 1, RIGHT_RUN = 2,
-                    RIGHT_MANAGE = 4 };
+                    RIGHT_MANAGE = 4, RIGHT_OPERATE = 8 };
 
 #define TENANT_DEFAULT "default"
 
-/* "view", "run", "manage" by number, and the number by its word (RIGHT_NONE:
+/* "view", "run", "manage", "operate" by number, and the number by its word (RIGHT_NONE:
  * there is no such). */
 const char *right_name (unsigned right);
 enum caller_right right_find (const char *name);

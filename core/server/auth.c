@@ -206,7 +206,7 @@ log_in_peer (struct exchange *exchange, struct error **err)
     return 0;
   if (connection->uid == geteuid () || connection->uid == 0)
     return set_caller (caller, text_printf ("uid:%u", connection->uid),
-                       TENANT_DEFAULT, right_all (RIGHT_MANAGE), err);
+                       TENANT_DEFAULT, right_all (RIGHT_OPERATE), err);
   login = find_login (exchange->config, connection);
   if (!login)
     return error_set (err, E_RIGHTS, 0, "uid %u is no user of this server",

@@ -193,7 +193,7 @@ read_rights (const struct yaml_source *source, const struct yaml_node *node,
     right = right_find (word);
   if (right == RIGHT_NONE)
     return yaml_fail (source, node, err,
-                      "rights must be view, run or manage");
+                      "rights must be view, run, manage or operate");
   *out = right_all (right);
   return 0;
 }

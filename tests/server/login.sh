@@ -18,18 +18,19 @@ run coffer token create other --tenant team-b --ttl 1h
 other=$(cat "$out")
 like "alone on a line for a pipe" "$other" '^cft_[0-9a-z]{8}_[0-9a-z]{52}$'
 manage=$(coffer token create boss --rights manage 2>/dev/null)
+operate=$(coffer token create ops --rights operate 2>/dev/null)
 brief=$(coffer token create brief --ttl 1ms 2>/dev/null)
 ok "what is kept is its user's alone" \
   test "$(stat -c %a "$COFFER_HOME/state/tokens.json")" = 600
 secrets () {
-  for secret in "$view" "$other" "$manage"; do
+  for secret in "$view" "$other" "$manage" "$operate"; do
     grep -rlF -e "${secret##*_}" "$@" 2>/dev/null
   done
 }
 is "and holds no secret" "$(secrets "$COFFER_HOME")" ""
 run coffer token list --json
 is "they are listed" "$(json "$out" '[t["name"] for t in d], "sha256" in d[0], "token" in d[0]')" \
-  "(['ci', 'other', 'boss', 'brief'], False, False)"
+  "(['ci', 'other', 'boss', 'ops', 'brief'], False, False)"
 run coffer token create 'a b'
 is "a name of other characters" "$status" 2
 run coffer token create a --rights all
@@ -46,7 +47,7 @@ bearer () { b_token=$1; shift; tcp "$@" -H "Authorization: Bearer $b_token"; }
 api GET /t/manage
 is "the daemon's own user may do all" \
   "$code $(json "$out" 'd["name"], d["tenant"], d["rights"], d["local"]')" \
-  "200 ('uid:$(id -u)', 'default', 7, True)"
+  "200 ('uid:$(id -u)', 'default', 15, True)"
 api GET /t/run -H "Authorization: Bearer $view"
 is "with a token, as much as the token" "$code $(code_of)" "403 E1004"
 api GET /t/run -H "Authorization: Bearer x"
@@ -67,6 +68,8 @@ bearer "$other" GET /t/run
 is "in its tenant" "$code $(json "$out" 'd["tenant"], d["rights"]')" "200 ('team-b', 3)"
 bearer "$manage" GET /t/manage
 is "manage implies the others" "$code $(json "$out" 'd["rights"]')" "200 7"
+bearer "$operate" GET /t/manage
+is "operate implies that too" "$code $(json "$out" 'd["rights"]')" "200 15"
 bearer "$brief" GET /t/view
 is "one that has expired" "$code" 401
 for wrong in "${view}x" "${view%?}" "$(printf '%s' "$view" | sed 's/.$/!/')" "" cft_ \

@@ -8,6 +8,8 @@ needs_sandbox
 
 other=$(coffer token create other --tenant team-b --rights run 2>"$err")
 view=$(coffer token create view --rights view 2>"$err")
+boss=$(coffer token create boss --tenant team-b --rights manage 2>"$err")
+ops=$(coffer token create ops --rights operate 2>"$err")
 may=$(coffer token create may --rights run 2>"$err")
 mkdir -p "$COFFER_HOME/config/profiles"
 sed 's/^name: .*/name: ours/' "$COFFER_SOURCE/manifests/profiles/offline-readonly.yaml" \
@@ -51,11 +53,24 @@ is "and one, but not where it lies" \
 as "$view" GET /api/v1/profiles/ours
 is "nor where a profile does" "$code $(json "$out" 'd["name"], d["source"]')" \
   "200 ('ours', 'operator')"
-for what in 'GET providers/linux/doctor' 'POST providers/linux/disable' \
-    'POST providers/linux/default' 'POST kit/linux'; do
-  as "$may" "${what% *}" "/api/v1/${what#* }"
-  is "only for those who manage: $what" "$code" 403
+as "$may" GET /api/v1/providers/linux/doctor
+is "only for those who manage: what is wrong with one" "$code" 403
+# A tenant's own manager changes nothing for the others.
+for what in enable disable default kit; do
+  to=providers/linux/$what
+  [ "$what" != kit ] || to=kit/linux
+  as "$boss" POST "/api/v1/$to"
+  is "only for who operates: $what" "$code $(json "$out" 'd["error"]["code"]')" "403 E1004"
 done
+as "$boss" GET /api/v1/providers/linux/doctor
+is "who manages sees what is wrong with one" "$code $(json "$out" 'd["id"]')" "200 linux"
+as "$may" GET /api/v1/providers
+is "and nothing was changed" \
+  "$(json "$out" '[p["state"] for p in d["providers"] if p["id"] == "linux"]')" "['enabled']"
+as "$ops" POST /api/v1/providers/linux/disable
+is "who operates does so" "$code $(json "$out" 'd["state"]')" "200 disabled"
+as "$ops" POST /api/v1/providers/linux/enable
+is "and back" "$code $(json "$out" 'd["state"]')" "200 enabled"
 tcp GET "$box/files/mine"
 is "nothing without a token" "$code" 401
 

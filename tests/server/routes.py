@@ -8,7 +8,7 @@ import re
 import daemon as d
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
-RIGHTS = ("none", "view", "run", "manage")
+RIGHTS = ("none", "view", "run", "manage", "operate")
 
 # Paths that later surfaces are to have.
 FREE = ("/v1", "/v1/sandboxes", "/v1/sandboxes/x", "/v2/sandboxes",
@@ -193,9 +193,9 @@ def main ():
     table = routes (server)
     d.note ("%d routes" % len (table))
     same_as_document (table)
-    which_method (server, table, tokens["manage"])
+    which_method (server, table, tokens["operate"])
     who_may (server, table, tokens)
-    what_is_free (server, tokens["manage"])
+    what_is_free (server, tokens["operate"])
     sandbox = server.request ("POST", "/api/v1/sandboxes",
                               {"ttl_ms": 600000}).json ()["id"]
     other_tenants (server, table, stranger, sandbox)

@@ -155,7 +155,7 @@ kit_post (struct request *request, struct error **err)
 }
 
 const struct route api_kit_routes[] = {
-  { "POST", "/api/v1/kit/{provider}", RIGHT_MANAGE, ROUTE_JSON | ROUTE_LONG,
+  { "POST", "/api/v1/kit/{provider}", RIGHT_OPERATE, ROUTE_JSON | ROUTE_LONG,
     "runKit", kit_post },
   { NULL }
 };

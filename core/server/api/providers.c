@@ -252,11 +252,11 @@ const struct route api_provider_routes[] = {
   { "GET", PROVIDER, RIGHT_VIEW, 0, "getProvider", provider_get },
   { "GET", PROVIDER "/doctor", RIGHT_MANAGE, 0, "examineProvider",
     doctor_get },
-  { "POST", PROVIDER "/enable", RIGHT_MANAGE, ROUTE_JSON | ROUTE_MUTATES
+  { "POST", PROVIDER "/enable", RIGHT_OPERATE, ROUTE_JSON | ROUTE_MUTATES
     | ROUTE_LONG, "enableProvider", enable_post },
-  { "POST", PROVIDER "/disable", RIGHT_MANAGE, ROUTE_JSON | ROUTE_MUTATES,
+  { "POST", PROVIDER "/disable", RIGHT_OPERATE, ROUTE_JSON | ROUTE_MUTATES,
     "disableProvider", disable_post },
-  { "POST", PROVIDER "/default", RIGHT_MANAGE, ROUTE_JSON | ROUTE_MUTATES,
+  { "POST", PROVIDER "/default", RIGHT_OPERATE, ROUTE_JSON | ROUTE_MUTATES,
     "setDefaultProvider", default_post },
   { NULL }
 };
