@@ -16,10 +16,16 @@ test_packages='git g++ clang libclang-rt-dev llvm binutils libcmocka-dev bubblew
 guest_packages='qemu-system-x86 user-mode-linux e2fsprogs attr util-linux strace
   kmod iproute2 mawk procps'
 
+# Container engines, which `make check-engines` starts for itself.
+engine_packages='docker.io podman runc conmon uidmap runsc catatonit busybox-static
+  curl iproute2 util-linux procps'
+
 # A tool may come from another package than the one we would install.
 package_present () {
   case $1 in
     busybox-static) command -v busybox >/dev/null 2>&1 && return 0 ;;
+    docker.io) command -v dockerd >/dev/null 2>&1 && return 0 ;;
+    podman|runc|runsc|conmon) command -v "$1" >/dev/null 2>&1 && return 0 ;;
     pkg-config|gcc|make|autoconf|automake|python3|git|clang|g++)
       command -v "$1" >/dev/null 2>&1 && return 0 ;;
     libclang-rt-dev)
@@ -45,12 +51,15 @@ as_root () {
   fi
 }
 
-# Ubuntu before 24.04 has clang's runtime in a package that clang depends on.
+# Ubuntu before 24.04 has clang's runtime in a package that clang depends on, and
+# gVisor's runsc is not everywhere: its tests skip by name then.
 packages_known () {
   for package; do
-    [ "$package" = libclang-rt-dev ] \
-      && [ -z "$(apt-cache show "$package" 2>/dev/null | head -1)" ] \
-      || printf '%s ' "$package"
+    case $package in
+      libclang-rt-dev|runsc)
+        [ -n "$(apt-cache show "$package" 2>/dev/null | head -1)" ] || continue ;;
+    esac
+    printf '%s ' "$package"
   done
 }
 

@@ -36,6 +36,7 @@ include tests/e2e/modules/local.mk
 include tests/mutants/local.mk
 include tests/fuzz/local.mk
 include tests/guest/local.mk
+include tests/engines/local.mk
 include tests/bench/local.mk
 
 if HAVE_CMOCKA
