@@ -81,6 +81,18 @@ FUZZERS += %D%/fuzz-http1
 %C%_fuzz_http1_LDFLAGS = $(FUZZ_LINK_FLAGS)
 %C%_fuzz_http1_LDADD = core/server/libserver.a $(UNIT_BASE_LIBS)
 
+FUZZERS += %D%/fuzz-websocket
+%C%_fuzz_websocket_SOURCES = %D%/fuzz-websocket.c $(FUZZ_MAIN)
+%C%_fuzz_websocket_CFLAGS = $(FUZZ_CC_FLAGS)
+%C%_fuzz_websocket_LDFLAGS = $(FUZZ_LINK_FLAGS)
+%C%_fuzz_websocket_LDADD = sdk/http/libcoffer-http.a sdk/lib/libcoffer-provider.a
+
+FUZZERS += %D%/fuzz-streams
+%C%_fuzz_streams_SOURCES = %D%/fuzz-streams.c $(FUZZ_MAIN)
+%C%_fuzz_streams_CFLAGS = $(FUZZ_CC_FLAGS)
+%C%_fuzz_streams_LDFLAGS = $(FUZZ_LINK_FLAGS)
+%C%_fuzz_streams_LDADD = sdk/http/libcoffer-http.a sdk/lib/libcoffer-provider.a
+
 EXTRA_PROGRAMS = $(FUZZERS)
 CLEANFILES += $(FUZZERS)
 if FUZZING
