@@ -7,6 +7,7 @@
 #   guests   tests/guest, with the scenarios that are too long for each change
 #   races    dispatch, workers and the daemon under the thread sanitizer, in
 #            races/
+#   clock    the daemon under faults, and how soon it answers meanwhile
 #   fuzz     each fuzz target under libFuzzer and ASan, and the daemon under
 #            ASan, in a build in fuzzing/
 #
@@ -27,7 +28,7 @@ mkdir -p "$logs" && cd "$COFFER_BUILD" || exit 1
 part () {
   part=$1 log=$logs/$1.log start=$(date +%s)
   shift
-  case " ${LONG_PARTS:-check guests races fuzz} " in *" $part "*) ;; *) return ;; esac
+  case " ${LONG_PARTS:-check clock guests races fuzz} " in *" $part "*) ;; *) return ;; esac
   echo "check-long: $part"
   status=0
   "$@" >"$log" 2>&1 </dev/null || status=$?
@@ -61,6 +62,11 @@ fuzz () {
     && "$make" check TESTS=tests/server/fuzz.py
 }
 
+# With nothing else to do: what is promised by the clock.
+clock () {
+  FAULTS_CLOCK=1 "$make" check TESTS=tests/server/faults.py
+}
+
 # A race in the test's own process ends it; one in a worker ends the worker.
 races () {
   unit=tests/unit
@@ -73,6 +79,7 @@ races () {
 }
 
 part check "$make" -k -j"$(nproc)" check
+part clock clock
 part guests "$make" -k -j"$(nproc)" check-guests
 part races races
 part fuzz fuzz

@@ -140,16 +140,26 @@ read_params (struct exchange *exchange, const struct route_match *match,
   return 0;
 }
 
-/* An absolute form ("GET http://host/path") is served as its path. */
-static char *
-path_of (char *uri)
+/* An absolute form ("GET http://host/path") is served as its path, when it is of
+ * the host that the header names: auth.c looks at no other. */
+static int
+path_of (struct exchange *exchange, char **path, struct error **err)
 {
-  char *rest = strstr (uri, "://");
+  char *uri = exchange->uri, *host = strstr (uri, "://");
+  const char *named = request_header (&exchange->request,
+                                      MHD_HTTP_HEADER_HOST);
+  size_t size;
 
-  if (uri[0] == '/' || !rest)
-    return uri;
-  rest = strchr (rest + 3, '/');
-  return rest ? rest : (char *) "/";
+  *path = uri;
+  if (uri[0] == '/' || !host)
+    return 0;
+  host += 3;
+  size = strcspn (host, "/");
+  if (!named || strlen (named) != size || strncasecmp (named, host, size) != 0)
+    return error_set (err, E_REQUEST, 0,
+                      "the target is of another server than the header Host");
+  *path = host[size] ? host + size : (char *) "/";
+  return 0;
 }
 
 static int
@@ -163,7 +173,8 @@ find_route (struct exchange *exchange, const char *method, struct error **err)
   exchange->query = strchr (exchange->uri, '?');
   if (exchange->query)
     *exchange->query++ = '\0';
-  path = path_of (exchange->uri);
+  if (path_of (exchange, &path, err) < 0)
+    return -1;
   if (route_find (method, path, &match, &allowed, err) < 0) {
     if (allowed)
       reply_header (request, MHD_HTTP_HEADER_ALLOW, allowed, NULL);
@@ -194,7 +205,7 @@ check_headers (struct exchange *exchange, struct error **err)
 }
 
 struct framing {
-  unsigned hosts, ends;         /* of these there is one at most */
+  unsigned hosts, ends, logins; /* of these there is one at most */
   int odd;
 };
 
@@ -207,6 +218,7 @@ look_at_header (void *data, const char *name, const char *value)
   framing->hosts += strcasecmp (name, MHD_HTTP_HEADER_HOST) == 0;
   framing->ends += coding
                    || strcasecmp (name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+  framing->logins += strcasecmp (name, MHD_HTTP_HEADER_AUTHORIZATION) == 0;
   framing->odd |= !http1_is_token (name)
                   || (coding && strcasecmp (value, "chunked") != 0);
   return 0;
@@ -218,15 +230,17 @@ look_at_header (void *data, const char *name, const char *value)
 static int
 check_framing (struct exchange *exchange, struct error **err)
 {
-  struct framing framing = { 0, 0, 0 };
+  struct framing framing = { 0 };
 
   request_each_header (&exchange->request, look_at_header, &framing);
-  if (!framing.odd && framing.hosts <= 1 && framing.ends <= 1)
+  if (!framing.odd && framing.hosts <= 1 && framing.ends <= 1
+      && framing.logins <= 1)
     return 0;
   reply_header (&exchange->request, MHD_HTTP_HEADER_CONNECTION, "close", NULL);
-  return error_set (err, E_REQUEST, 0, framing.hosts > 1
-                      ? "more than one header Host"
-                      : "the headers leave a doubt of where the body ends");
+  return error_set (err, E_REQUEST, 0,
+                    framing.hosts > 1 ? "more than one header Host"
+                    : framing.logins > 1 ? "more than one header Authorization"
+                    : "the headers leave a doubt of where the body ends");
 }
 
 static uint64_t
@@ -257,6 +271,19 @@ check_length (struct exchange *exchange, struct error **err)
                   && size <= body_limit (exchange)))
     return 0;
   return too_large (exchange, err);
+}
+
+/* What a program in a sandbox is sent is its own affair. */
+static int
+check_coding (struct exchange *exchange, struct error **err)
+{
+  const char *coding = request_header (&exchange->request,
+                                       MHD_HTTP_HEADER_CONTENT_ENCODING);
+
+  if (!coding || strcasecmp (coding, "identity") == 0
+      || strcmp (exchange->request.route->method, "*") == 0)
+    return 0;
+  return error_set (err, E_CODING, 0, "a body with a Content-Encoding");
 }
 
 static int
@@ -474,7 +501,7 @@ begin (struct exchange *exchange, const char *method, struct error **err)
   if (check_headers (exchange, err) < 0 || check_framing (exchange, err) < 0
       || find_route (exchange, method, err) < 0
       || auth_request (request, err) < 0
-      || check_length (exchange, err) < 0)
+      || check_length (exchange, err) < 0 || check_coding (exchange, err) < 0)
     return -1;
   if (!(request->route->flags & ROUTE_LONG))
     request->deadline_ns

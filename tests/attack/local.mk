@@ -60,7 +60,7 @@ ATTACK_CAGED = %D%/arena.c %D%/arena.h %D%/cage.c %D%/cage.h \
 %C%_attack_LDADD = $(LINUX_UNIT_LIBS)
 
 SCENARIOS += %D%/release.sh %D%/strict.sh
-EXTRA_DIST += %D%/matrix.tsv %D%/matrix-merge.sh %D%/payload.py
+EXTRA_DIST += %D%/http.tsv %D%/matrix.tsv %D%/matrix-merge.sh %D%/payload.py
 
 %C%_faults_SOURCES = %D%/faults.c %D%/faults.h $(ATTACK_CAGED)
 %C%_faults_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
@@ -84,5 +84,9 @@ update-matrix: %D%/attack $(check_PROGRAMS)
 	  sh $(srcdir)/%D%/matrix-merge.sh $(srcdir)/%D%/matrix.tsv \
 	    %D%/matrix.new || exit 1; \
 	done
-.PHONY: update-matrix
+update-http-attacks: all
+	COFFER_BUILD=$(abs_top_builddir) COFFER_SOURCE=$(abs_top_srcdir) \
+	  ATTACK_WRITE=$(abs_top_srcdir)/%D%/http.tsv \
+	  $(PY_LOG_COMPILER) $(srcdir)/tests/server/attacks.py
+.PHONY: update-matrix update-http-attacks
 CLEANFILES += %D%/matrix.new %D%/matrix.log

@@ -3,6 +3,7 @@
 EXTRA_DIST += %D%/daemon.py %D%/shapes.py %D%/judge.mjs %D%/redocly.yaml \
   %D%/npm/package.json %D%/npm/package-lock.json
 SCENARIOS += \
+  %D%/attacks.py \
   %D%/cli.py \
   %D%/document.py \
   %D%/driver.py \

@@ -23,7 +23,7 @@ seed = int (os.environ.get ("STORM_SEED") or random.SystemRandom ()
 class Client (threading.Thread):
     def __init__ (self, server, number, end):
         super ().__init__ (daemon=True)
-        self.server, self.end = server, end
+        self.server, self.number, self.end = server, number, end
         self.rng = random.Random (seed * 31 + number)
         self.box = self.command = None
         self.wrong, self.count = [], 0
@@ -98,14 +98,50 @@ class Client (threading.Thread):
         time.sleep (self.rng.random () * 0.05)
         s.close ()
 
+    # Two clients share a session, so that they meet in it.
+    @property
+    def session (self):
+        return "/api/v1/box/sessions/storm-%d" % (self.number // 2)
+
+    def box_exec (self):
+        self.ask ("POST", "/api/v1/box/exec", {
+            "session_id": self.session.rsplit ("/", 1)[1],
+            "cmd": "echo storm"})
+
+    def box_begin (self):
+        self.ask ("POST", self.session + "/processes", {
+            "command": "sh", "args": ["-c", "echo a; read x; echo $x"]})
+
+    def box_talk (self):
+        self.ask ("POST", self.session + "/processes/default/stdin", b"on")
+        self.ask ("GET", self.session + "/processes/default/log")
+
+    def box_attach (self):
+        """And leaves, at once or when there was a line."""
+        s = self.server.raw ("unix")
+        s.sendall (b"GET %s/processes/default/attach HTTP/1.1\r\nHost: "
+                   b"localhost\r\n\r\n" % self.session.encode ())
+        if self.rng.random () < 0.5:
+            s.recv (1000)
+        s.close ()
+
+    def box_end (self):
+        self.ask ("DELETE", self.session + self.rng.choice (
+            ("", "/processes/default")))
+
+    def box_look (self):
+        self.ask ("GET", "/api/v1/box" + self.rng.choice (
+            ("/status", "/sessions", "/errors")))
+
     def reload (self):
         self.server.process.send_signal (signal.SIGHUP)
 
     def run (self):
         todo = [self.create, self.look, self.look, self.run_one, self.begin,
                 self.follow, self.write, self.read, self.execute, self.leave,
-                self.kill, self.reload]
-        weights = [2, 6, 6, 4, 3, 3, 2, 2, 1, 1, 1, 1]
+                self.kill, self.reload, self.box_exec, self.box_begin,
+                self.box_talk, self.box_attach, self.box_end, self.box_look]
+        weights = [2, 6, 6, 4, 3, 3, 2, 2, 1, 1, 1, 1, 2, 2, 2, 2, 1, 2]
         try:
             while time.monotonic () < self.end and len (self.wrong) < 3:
                 self.rng.choices (todo, weights)[0] ()
