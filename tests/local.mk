@@ -25,7 +25,6 @@ include tests/unit/python.mk
 include tests/unit/client.mk
 include tests/unit/cli.mk
 include tests/unit/observe.mk
-include tests/unit/server-files.mk
 include tests/modules/local.mk
 include tests/abi/local.mk
 include tests/build/local.mk

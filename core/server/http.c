@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include <coffer/fd.h>
+#include <coffer/http1.h>
 
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "server/api/http1.h"
 #include "server/api/idempotency.h"
 #include "server/exchange.h"
 #include "server/observe.h"
@@ -219,7 +219,7 @@ look_at_header (void *data, const char *name, const char *value)
   framing->ends += coding
                    || strcasecmp (name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
   framing->logins += strcasecmp (name, MHD_HTTP_HEADER_AUTHORIZATION) == 0;
-  framing->odd |= !http1_is_token (name)
+  framing->odd |= !coffer_http1_is_token (name)
                   || (coding && strcasecmp (value, "chunked") != 0);
   return 0;
 }

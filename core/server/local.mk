@@ -27,7 +27,7 @@ server_surfaces = %D%/surfaces.c
 server_archives = %D%/libserver.a core/python/libpython.a core/sandbox/libsandbox.a \
   core/store/libstore.a core/policy/libpolicy.a \
   core/provider/libprovider.a core/contract/libcontract.a core/base/libbase.a
-server_libs = sdk/lib/libcoffer-provider.a $(MICROHTTPD_LIBS) $(FFI_LIBS) \
+server_libs = sdk/http/libcoffer-http.a sdk/lib/libcoffer-provider.a $(MICROHTTPD_LIBS) $(FFI_LIBS) \
   $(YAML_LIBS) $(JANSSON_LIBS) $(SECCOMP_LIBS) $(MD_LIBS)
 
 # As of `coffer` there are two programs, which differ in the paths compiled in:

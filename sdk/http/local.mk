@@ -7,6 +7,7 @@ lib_LIBRARIES += %D%/libcoffer-http.a
 %C%_libcoffer_http_a_SOURCES = \
   %D%/digest.c \
   %D%/frames.c \
+  %D%/http1.c \
   %D%/internal.h \
   %D%/io.c \
   %D%/lines.c \
@@ -19,6 +20,7 @@ lib_LIBRARIES += %D%/libcoffer-http.a
 
 dist_cofferinclude_HEADERS += \
   sdk/include/coffer/frames.h \
+  sdk/include/coffer/http1.h \
   sdk/include/coffer/websocket.h
 
 nodist_pkgconfig_DATA += %D%/coffer-http.pc

@@ -79,7 +79,7 @@ FUZZERS += %D%/fuzz-http1
 %C%_fuzz_http1_SOURCES = %D%/fuzz-http1.c $(FUZZ_MAIN)
 %C%_fuzz_http1_CFLAGS = $(FUZZ_CC_FLAGS)
 %C%_fuzz_http1_LDFLAGS = $(FUZZ_LINK_FLAGS)
-%C%_fuzz_http1_LDADD = core/server/libserver.a $(UNIT_BASE_LIBS)
+%C%_fuzz_http1_LDADD = sdk/http/libcoffer-http.a sdk/lib/libcoffer-provider.a
 
 FUZZERS += %D%/fuzz-websocket
 %C%_fuzz_websocket_SOURCES = %D%/fuzz-websocket.c $(FUZZ_MAIN)

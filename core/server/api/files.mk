@@ -5,7 +5,6 @@ core_server_libserver_a_SOURCES += \
   %D%/archives.c \
   %D%/common.c %D%/common.h \
   %D%/files.c \
-  %D%/http1.c %D%/http1.h \
   %D%/kit.c %D%/kit-run.c %D%/kit-run.h \
   %D%/metrics.c \
   %D%/ports.c %D%/proxy.c %D%/proxy-head.c %D%/proxy.h \

@@ -79,15 +79,15 @@ reply_body (struct proxy *take_proxy, struct error **err)
 {
   auto_proxy struct proxy *proxy = take_proxy;
   struct request *request = proxy->request;
-  const struct http1_head *head = &proxy->head;
-  const char *type = http1_header (head, "Content-Type");
+  const struct coffer_http1_head *head = &proxy->head;
+  const char *type = coffer_http1_header (head, "Content-Type");
   const int status = head->status;
   struct reply_stream stream = { .fill = body_fill, .free = body_free,
                                  .size = UINT64_MAX };
 
   if (type && strchr (type, '\t'))
     type = NULL;
-  if ((head->framing == HTTP1_NONE && !request->head)
+  if ((head->framing == COFFER_HTTP1_NONE && !request->head)
       || (head->sized && head->size == 0))
     return reply_bytes (request, status, type, "", 0, err);
   if (head->sized)
@@ -115,7 +115,7 @@ static int
 reply_protocol (struct proxy *take_proxy, struct error **err)
 {
   auto_proxy struct proxy *proxy = take_proxy;
-  const char *protocol = http1_header (&proxy->head, "Upgrade");
+  const char *protocol = coffer_http1_header (&proxy->head, "Upgrade");
   const struct reply_upgrade upgrade = { .run = join_run, .free = body_free,
                                          .data = proxy };
 

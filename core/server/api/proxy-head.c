@@ -106,13 +106,13 @@ add_header (void *data, const char *name, const char *value)
 {
   struct inwards *in = data;
 
-  if (!http1_is_token (name) || !value || !is_plain (value))
+  if (!coffer_http1_is_token (name) || !value || !is_plain (value))
     return 0;
   if (strcasecmp (name, "Cookie") == 0)
     add_cookies (&in->text, value);
   else if (!is_among (of_connection, name) && !is_among (not_inwards, name)
            && strncasecmp (name, "X-Coffer-", 9) != 0
-           && !http1_list_has (in->connection.data, name))
+           && !coffer_http1_list_has (in->connection.data, name))
     coffer_buffer_printf (&in->text, "%s: %s\r\n", name, value);
   return 0;
 }
@@ -252,7 +252,7 @@ reply_location (struct proxy *proxy, const char *value, struct error **err)
 }
 
 static int
-reply_one (struct proxy *proxy, const struct http1_header *header,
+reply_one (struct proxy *proxy, const struct coffer_http1_header *header,
            const char *connection, struct error **err)
 {
   if (strcasecmp (header->name, "Set-Cookie") == 0)
@@ -263,7 +263,7 @@ reply_one (struct proxy *proxy, const struct http1_header *header,
       || is_among (not_outwards, header->name)
       || strncasecmp (header->name, "X-Coffer-", 9) == 0
       || strchr (header->value, '\t')
-      || http1_list_has (connection, header->name))
+      || coffer_http1_list_has (connection, header->name))
     return 0;
   return reply_header (proxy->request, header->name, header->value, err);
 }
@@ -271,7 +271,7 @@ reply_one (struct proxy *proxy, const struct http1_header *header,
 int
 proxy_reply_headers (struct proxy *proxy, struct error **err)
 {
-  const struct http1_head *head = &proxy->head;
+  const struct coffer_http1_head *head = &proxy->head;
   coffer_autobuffer struct coffer_buffer connection = { 0 };
   size_t i;
 

@@ -42,8 +42,8 @@ proxy_new (struct request *request, uint32_t port, struct error **err)
   }
   proxy->request = request;
   proxy->port = port;
-  if (upgrade && http1_list_has (connection, "upgrade")
-      && http1_is_token (upgrade) && strcmp (request->method, "GET") == 0
+  if (upgrade && coffer_http1_list_has (connection, "upgrade")
+      && coffer_http1_is_token (upgrade) && strcmp (request->method, "GET") == 0
       && !request->head)
     proxy->upgrade = upgrade;
   proxy->chunked = request_header (request, "Transfer-Encoding") != NULL;
@@ -56,7 +56,7 @@ proxy_free (struct proxy *proxy)
   if (!proxy)
     return;
   coffer_fd_close (&proxy->fd);
-  http1_head_fini (&proxy->head);
+  coffer_http1_head_fini (&proxy->head);
   free (proxy->prefix);
   free (proxy->buffer);
   free (proxy);
@@ -146,19 +146,22 @@ no_reply (struct error **err)
 static int
 look_for_head (struct proxy *proxy, int *interim, struct error **err)
 {
-  struct http1_head *head = &proxy->head;
+  struct coffer_http1_head *head = &proxy->head;
+  const char *wrong;
   ssize_t n;
 
   for (;;) {
-    n = http1_head_length (proxy->buffer + proxy->start, proxy->size);
+    n = coffer_http1_head_length (proxy->buffer + proxy->start, proxy->size);
     if (n < 0)
       return error_set (err, E_UPSTREAM, 0,
                         "what answers is refused: its head has no end");
     if (n == 0)
       return 0;
-    if (http1_head_parse (proxy->buffer + proxy->start, (size_t) n,
-                          proxy->request->head, head, err) < 0)
-      return -1;
+    wrong = coffer_http1_head_parse (proxy->buffer + proxy->start, (size_t) n,
+                                     proxy->request->head, head);
+    if (wrong)
+      return error_set (err, E_UPSTREAM, 0, "what answers is refused: %s",
+                        wrong);
     proxy->start += (size_t) n;
     proxy->size -= (size_t) n;
     if (head->status >= 200)
@@ -168,7 +171,7 @@ look_for_head (struct proxy *proxy, int *interim, struct error **err)
                             : error_set (err, E_UPSTREAM, 0, "what answers is"
                                          " refused: nobody asked for another"
                                          " protocol");
-    http1_head_fini (head);
+    coffer_http1_head_fini (head);
     if (++*interim > INTERIM_MAX)
       return error_set (err, E_UPSTREAM, 0,
                         "what answers is refused: it never says the last");
@@ -299,7 +302,7 @@ proxy_exchange (struct proxy *proxy, struct error **err)
     return error_set (err, E_IO, errno, "a connection");
   if (turns (proxy, &turn, err) < 0)
     return -1;
-  http1_body_init (&proxy->body, &proxy->head);
+  coffer_http1_body_init (&proxy->body, &proxy->head);
   return 0;
 }
 
@@ -312,7 +315,7 @@ take_buffered (struct proxy *proxy, char *out, size_t max)
   const char *data;
   size_t used, n;
 
-  if (http1_body_read (&proxy->body, proxy->buffer + proxy->start,
+  if (coffer_http1_body_read (&proxy->body, proxy->buffer + proxy->start,
                        proxy->size < max ? proxy->size : max, &used, &data, &n)
         < 0)
     return -1;
@@ -329,10 +332,10 @@ proxy_body (struct proxy *proxy, char *out, size_t max)
   ssize_t n;
 
   for (;;) {
-    if (proxy->size > 0 && !http1_body_over (&proxy->body)
+    if (proxy->size > 0 && !coffer_http1_body_over (&proxy->body)
         && (n = take_buffered (proxy, out, max)) != 0)
       return n;
-    if (http1_body_over (&proxy->body))
+    if (coffer_http1_body_over (&proxy->body))
       return 0;
     if (proxy->size > 0)
       continue;
@@ -345,7 +348,7 @@ proxy_body (struct proxy *proxy, char *out, size_t max)
     if (n > 0)
       proxy->size = (size_t) n;
     else if (n == 0)
-      return http1_body_may_end (&proxy->body) ? 0 : -1;
+      return coffer_http1_body_may_end (&proxy->body) ? 0 : -1;
     else if (errno != EAGAIN && errno != EINTR)
       return -1;
   }

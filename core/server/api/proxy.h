@@ -8,7 +8,8 @@
 
 #include <poll.h>
 
-#include "server/api/http1.h"
+#include <coffer/http1.h>
+
 #include "server/http.h"
 
 #define PROXY_BUFFER 65536
@@ -21,8 +22,8 @@ struct proxy {
   int chunked;                  /* the body goes in so, as its size is not
                                  * known */
   int fd;                       /* to the server inside */
-  struct http1_head head;
-  struct http1_body body;
+  struct coffer_http1_head head;
+  struct coffer_http1_body body;
   char *buffer;                 /* PROXY_BUFFER of what it sent */
   size_t start, size;           /* what of it waits */
   struct pollfd fds[3];         /* proxy.c's */

@@ -1,46 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/server/api/http1.c: what is understood of a reply, and what is not. */
+/* sdk/http/http1.c: what is understood of a reply, and what is not. */
 
-#include <config.h>
+#define _GNU_SOURCE
 
 #include "harness.h"
 
 #include <string.h>
 
-#include "server/api/http1.h"
+#include <coffer/http1.h>
 
 #define OK "HTTP/1.1 200 OK\r\n"
 
 static int
-parse (const char *text, int no_body, struct http1_head *head)
+parse (const char *text, int no_body, struct coffer_http1_head *head)
 {
-  const ssize_t n = http1_head_length (text, strlen (text));
+  const ssize_t n = coffer_http1_head_length (text, strlen (text));
 
-  return n > 0 && http1_head_parse (text, (size_t) n, no_body, head, NULL) == 0;
+  return n > 0
+         && !coffer_http1_head_parse (text, (size_t) n, no_body, head);
 }
 
 static void
-framing_is (const char *text, int no_body, enum http1_framing framing)
+framing_is (const char *text, int no_body, enum coffer_http1_framing framing)
 {
-  struct http1_head head;
+  struct coffer_http1_head head;
 
   assert_true (parse (text, no_body, &head));
   assert_int_equal (head.framing, framing);
-  http1_head_fini (&head);
+  coffer_http1_head_fini (&head);
 }
 
 static void
 where_a_body_ends_is_known (void **state)
 {
   (void) state;
-  framing_is (OK "Content-Length: 3\r\n\r\n", 0, HTTP1_SIZED);
-  framing_is (OK "transfer-encoding: Chunked\r\n\r\n", 0, HTTP1_CHUNKED);
-  framing_is (OK "\r\n", 0, HTTP1_TO_END);
-  framing_is ("HTTP/1.0 200\n\n", 0, HTTP1_TO_END);
-  framing_is (OK "Content-Length: 3\r\n\r\n", 1, HTTP1_NONE);
-  framing_is ("HTTP/1.1 304 N\r\nContent-Length: 3\r\n\r\n", 0, HTTP1_NONE);
+  framing_is (OK "Content-Length: 3\r\n\r\n", 0, COFFER_HTTP1_SIZED);
+  framing_is (OK "transfer-encoding: Chunked\r\n\r\n", 0, COFFER_HTTP1_CHUNKED);
+  framing_is (OK "\r\n", 0, COFFER_HTTP1_TO_END);
+  framing_is ("HTTP/1.0 200\n\n", 0, COFFER_HTTP1_TO_END);
+  framing_is (OK "Content-Length: 3\r\n\r\n", 1, COFFER_HTTP1_NONE);
+  framing_is ("HTTP/1.1 304 N\r\nContent-Length: 3\r\n\r\n", 0,
+              COFFER_HTTP1_NONE);
   framing_is ("HTTP/1.1 204 N\r\nTransfer-Encoding: chunked\r\n\r\n", 0,
-              HTTP1_NONE);
+              COFFER_HTTP1_NONE);
 }
 
 static void
@@ -59,7 +61,7 @@ what_leaves_a_doubt_is_refused (void **state)
     "HTTP/1.1 600 OK\r\n\r\n", "HTTP/1.1 2000\r\n\r\n", "ICY 200 OK\r\n\r\n",
     "\r\n\r\n"
   };
-  struct http1_head head;
+  struct coffer_http1_head head;
   size_t i;
 
   (void) state;
@@ -71,54 +73,56 @@ what_leaves_a_doubt_is_refused (void **state)
 static void
 a_head_without_end_is_not_waited_for (void **state)
 {
-  char *text = malloc (HTTP1_HEAD_MAX + 1);
+  char *text = malloc (COFFER_HTTP1_HEAD_MAX + 1);
 
   (void) state;
   assert_non_null (text);
-  memset (text, 'x', HTTP1_HEAD_MAX + 1);
-  assert_int_equal (http1_head_length (text, HTTP1_HEAD_MAX - 1), 0);
-  assert_int_equal (http1_head_length (text, HTTP1_HEAD_MAX), -1);
-  assert_int_equal (http1_head_length (text, HTTP1_HEAD_MAX + 1), -1);
+  memset (text, 'x', COFFER_HTTP1_HEAD_MAX + 1);
+  assert_int_equal (coffer_http1_head_length (text, COFFER_HTTP1_HEAD_MAX - 1),
+                    0);
+  assert_int_equal (coffer_http1_head_length (text, COFFER_HTTP1_HEAD_MAX), -1);
+  assert_int_equal (coffer_http1_head_length (text, COFFER_HTTP1_HEAD_MAX + 1),
+                    -1);
   free (text);
 }
 
 static void
 a_header_that_is_there_twice_is_nobodys (void **state)
 {
-  struct http1_head head;
+  struct coffer_http1_head head;
 
   (void) state;
   assert_true (parse (OK "A: 1\r\nB:  2 \r\na: 3\r\n\r\n", 0, &head));
-  assert_null (http1_header (&head, "A"));
-  assert_string_equal (http1_header (&head, "b"), "2");
-  assert_null (http1_header (&head, "C"));
-  http1_head_fini (&head);
-  assert_true (http1_list_has ("keep-alive,  Upgrade ,x", "upgrade"));
-  assert_false (http1_list_has ("upgraded, up", "upgrade"));
-  assert_false (http1_list_has (NULL, "upgrade"));
+  assert_null (coffer_http1_header (&head, "A"));
+  assert_string_equal (coffer_http1_header (&head, "b"), "2");
+  assert_null (coffer_http1_header (&head, "C"));
+  coffer_http1_head_fini (&head);
+  assert_true (coffer_http1_list_has ("keep-alive,  Upgrade ,x", "upgrade"));
+  assert_false (coffer_http1_list_has ("upgraded, up", "upgrade"));
+  assert_false (coffer_http1_list_has (NULL, "upgrade"));
 }
 
 /* The body that is read of `text` byte by byte: 1 when that was all. */
 static int
 read_bytes (const char *head_text, const char *text, char *out, int *over)
 {
-  struct http1_head head;
-  struct http1_body body;
+  struct coffer_http1_head head;
+  struct coffer_http1_body body;
   const char *data;
   size_t used, n;
 
   assert_true (parse (head_text, 0, &head));
-  http1_body_init (&body, &head);
-  http1_head_fini (&head);
-  for (; *text && !http1_body_over (&body); text++) {
-    if (http1_body_read (&body, text, 1, &used, &data, &n) < 0)
+  coffer_http1_body_init (&body, &head);
+  coffer_http1_head_fini (&head);
+  for (; *text && !coffer_http1_body_over (&body); text++) {
+    if (coffer_http1_body_read (&body, text, 1, &used, &data, &n) < 0)
       return 0;
     assert_int_equal (used, 1);
     memcpy (out, data, n);
     out += n;
   }
   *out = '\0';
-  *over = http1_body_over (&body);
+  *over = coffer_http1_body_over (&body);
   return 1;
 }
 

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See http1.h. */
-
-#include <config.h>
+/* Replies of HTTP/1: see <coffer/http1.h>. */
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/text.h"
-#include "server/api/http1.h"
+#include <coffer/http1.h>
 
 #define EXTRA_MAX 16384         /* bytes of trailers and chunk extensions */
 
@@ -23,7 +20,7 @@ is_token_char (char c)
 }
 
 int
-http1_is_token (const char *text)
+coffer_http1_is_token (const char *text)
 {
   const char *p;
 
@@ -43,7 +40,7 @@ is_value (const char *text)
 }
 
 int
-http1_list_has (const char *list, const char *word)
+coffer_http1_list_has (const char *list, const char *word)
 {
   const size_t size = strlen (word);
   const char *end;
@@ -64,9 +61,10 @@ http1_list_has (const char *list, const char *word)
 /* ---- the head ------------------------------------------------------------ */
 
 ssize_t
-http1_head_length (const char *bytes, size_t size)
+coffer_http1_head_length (const char *bytes, size_t size)
 {
-  const size_t room = size < HTTP1_HEAD_MAX ? size : HTTP1_HEAD_MAX;
+  const size_t room = size < COFFER_HTTP1_HEAD_MAX ? size
+                                                   : COFFER_HTTP1_HEAD_MAX;
   const char *at = bytes, *end = bytes + room;
 
   /* A line may end in a newline alone; a reply is not given on, so that nobody
@@ -78,7 +76,7 @@ http1_head_length (const char *bytes, size_t size)
     if (at + 1 < end && at[0] == '\r' && at[1] == '\n')
       return at + 2 - bytes;
   }
-  return room == HTTP1_HEAD_MAX ? -1 : 0;
+  return room == COFFER_HTTP1_HEAD_MAX ? -1 : 0;
 }
 
 /* Cuts the line that begins at *at, and goes on to the next. */
@@ -111,14 +109,14 @@ parse_status (const char *line, int *status)
 }
 
 static int
-parse_header (char *line, struct http1_header *out)
+parse_header (char *line, struct coffer_http1_header *out)
 {
   char *colon = strchr (line, ':'), *value, *end;
 
   if (!colon)
     return -1;
   *colon = '\0';
-  if (!http1_is_token (line))
+  if (!coffer_http1_is_token (line))
     return -1;
   value = colon + 1 + strspn (colon + 1, " \t");
   for (end = value + strlen (value);
@@ -127,12 +125,12 @@ parse_header (char *line, struct http1_header *out)
   *end = '\0';
   if (!is_value (value))
     return -1;
-  *out = (struct http1_header){ line, value };
+  *out = (struct coffer_http1_header){ line, value };
   return 0;
 }
 
 const char *
-http1_header (const struct http1_head *head, const char *name)
+coffer_http1_header (const struct coffer_http1_head *head, const char *name)
 {
   const char *value = NULL;
   size_t i;
@@ -147,7 +145,7 @@ http1_header (const struct http1_head *head, const char *name)
 }
 
 static size_t
-count_headers (const struct http1_head *head, const char *name)
+count_headers (const struct coffer_http1_head *head, const char *name)
 {
   size_t i, n = 0;
 
@@ -156,33 +154,51 @@ count_headers (const struct http1_head *head, const char *name)
   return n;
 }
 
+/* Decimal digits and nothing else. */
+static int
+parse_length (const char *text, uint64_t *out)
+{
+  uint64_t value = 0;
+
+  if (!*text)
+    return -1;
+  for (; *text; text++)
+    if (!isdigit ((unsigned char) *text)
+        || __builtin_mul_overflow (value, (uint64_t) 10, &value)
+        || __builtin_add_overflow (value, (uint64_t) (*text - '0'), &value)
+        || value > INT64_MAX)
+      return -1;
+  *out = value;
+  return 0;
+}
+
 /* Where the body ends, beyond doubt or not at all. */
 static int
-find_framing (struct http1_head *head, int no_body)
+find_framing (struct coffer_http1_head *head, int no_body)
 {
   const size_t lengths = count_headers (head, "Content-Length");
   const size_t codings = count_headers (head, "Transfer-Encoding");
-  const char *length = http1_header (head, "Content-Length");
-  const char *coding = http1_header (head, "Transfer-Encoding");
+  const char *length = coffer_http1_header (head, "Content-Length");
+  const char *coding = coffer_http1_header (head, "Transfer-Encoding");
 
   if (lengths + codings > 1
-      || (length && text_parse_u64 (length, 0, INT64_MAX, &head->size) < 0)
+      || (length && parse_length (length, &head->size) < 0)
       || (coding && strcasecmp (coding, "chunked") != 0))
     return -1;
   head->sized = length != NULL;
   if (no_body || head->status < 200 || head->status == 204
       || head->status == 304)
-    head->framing = HTTP1_NONE;
+    head->framing = COFFER_HTTP1_NONE;
   else if (coding)
-    head->framing = HTTP1_CHUNKED;
+    head->framing = COFFER_HTTP1_CHUNKED;
   else
-    head->framing = length ? HTTP1_SIZED : HTTP1_TO_END;
+    head->framing = length ? COFFER_HTTP1_SIZED : COFFER_HTTP1_TO_END;
   return 0;
 }
 
 /* NULL, or what is wrong with it. */
 static const char *
-parse (struct http1_head *head, size_t size, int no_body)
+parse (struct coffer_http1_head *head, size_t size, int no_body)
 {
   char *at = head->text, *line;
 
@@ -192,7 +208,7 @@ parse (struct http1_head *head, size_t size, int no_body)
   if (!line || parse_status (line, &head->status) < 0)
     return "it has no status line of HTTP/1";
   while ((line = next_line (&at)) && *line) {
-    if (head->count == HTTP1_HEADERS_MAX)
+    if (head->count == COFFER_HTTP1_HEADERS_MAX)
       return "it has too many headers";
     if (parse_header (line, &head->headers[head->count]) < 0)
       return "it has a line that is no header";
@@ -202,27 +218,26 @@ parse (struct http1_head *head, size_t size, int no_body)
            ? "where its body ends is not clear" : NULL;
 }
 
-int
-http1_head_parse (const char *bytes, size_t size, int no_body,
-                  struct http1_head *out, struct error **err)
+const char *
+coffer_http1_head_parse (const char *bytes, size_t size, int no_body,
+                         struct coffer_http1_head *out)
 {
-  const char *wrong;
+  const char *wrong = "there is no memory for it";
 
   memset (out, 0, sizeof *out);
   out->text = malloc (size + 1);
-  if (!out->text)
-    return error_set (err, E_NO_MEMORY, 0, "a reply");
-  memcpy (out->text, bytes, size);
-  out->text[size] = '\0';
-  wrong = parse (out, size, no_body);
-  if (!wrong)
-    return 0;
-  http1_head_fini (out);
-  return error_set (err, E_UPSTREAM, 0, "what answers is refused: %s", wrong);
+  if (out->text) {
+    memcpy (out->text, bytes, size);
+    out->text[size] = '\0';
+    wrong = parse (out, size, no_body);
+  }
+  if (wrong)
+    coffer_http1_head_fini (out);
+  return wrong;
 }
 
 void
-http1_head_fini (struct http1_head *head)
+coffer_http1_head_fini (struct coffer_http1_head *head)
 {
   free (head->text);
   head->text = NULL;
@@ -232,20 +247,21 @@ http1_head_fini (struct http1_head *head)
 /* ---- the body ------------------------------------------------------------ */
 
 void
-http1_body_init (struct http1_body *body, const struct http1_head *head)
+coffer_http1_body_init (struct coffer_http1_body *body,
+                        const struct coffer_http1_head *head)
 {
   memset (body, 0, sizeof *body);
   body->framing = head->framing;
-  body->left = head->framing == HTTP1_SIZED ? head->size : UINT64_MAX;
-  body->state = HTTP1_DATA;
-  if (head->framing == HTTP1_CHUNKED)
-    body->state = HTTP1_CHUNK_SIZE;
-  else if (head->framing == HTTP1_NONE || body->left == 0)
-    body->state = HTTP1_OVER;
+  body->left = head->framing == COFFER_HTTP1_SIZED ? head->size : UINT64_MAX;
+  body->state = COFFER_HTTP1_DATA;
+  if (head->framing == COFFER_HTTP1_CHUNKED)
+    body->state = COFFER_HTTP1_CHUNK_SIZE;
+  else if (head->framing == COFFER_HTTP1_NONE || body->left == 0)
+    body->state = COFFER_HTTP1_OVER;
 }
 
 static int
-size_digit (struct http1_body *body, char c)
+size_digit (struct coffer_http1_body *body, char c)
 {
   const int value = isdigit ((unsigned char) c) ? c - '0'
                     : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
@@ -259,20 +275,20 @@ size_digit (struct http1_body *body, char c)
 
 /* After the line of a chunk's size. */
 static void
-chunk_begin (struct http1_body *body)
+chunk_begin (struct coffer_http1_body *body)
 {
-  body->state = body->left > 0 ? HTTP1_DATA : HTTP1_TRAILER;
+  body->state = body->left > 0 ? COFFER_HTTP1_DATA : COFFER_HTTP1_TRAILER;
   body->digits = 0;
   body->line = 0;
 }
 
 /* A trailer is read over: whose header it would be is not asked any more. */
 static int
-trailer_char (struct http1_body *body, char c)
+trailer_char (struct coffer_http1_body *body, char c)
 {
   if (c == '\n') {
     if (body->line == 0)
-      body->state = HTTP1_OVER;
+      body->state = COFFER_HTTP1_OVER;
     body->line = 0;
     return 0;
   }
@@ -283,26 +299,27 @@ trailer_char (struct http1_body *body, char c)
 }
 
 static int
-chunk_char (struct http1_body *body, char c)
+chunk_char (struct coffer_http1_body *body, char c)
 {
   switch (body->state) {
-  case HTTP1_CHUNK_SIZE:
+  case COFFER_HTTP1_CHUNK_SIZE:
     if (c != '\r' && c != ';' && c != ' ' && c != '\t')
       return size_digit (body, c);
-    body->state = c == '\r' ? HTTP1_CHUNK_LF : HTTP1_CHUNK_EXTENSION;
+    body->state = c == '\r' ? COFFER_HTTP1_CHUNK_LF
+                            : COFFER_HTTP1_CHUNK_EXTENSION;
     return body->digits > 0 ? 0 : -1;
-  case HTTP1_CHUNK_EXTENSION:
+  case COFFER_HTTP1_CHUNK_EXTENSION:
     if (c == '\r')
-      body->state = HTTP1_CHUNK_LF;
+      body->state = COFFER_HTTP1_CHUNK_LF;
     return c == '\n' || ++body->extra > EXTRA_MAX ? -1 : 0;
-  case HTTP1_CHUNK_LF:
+  case COFFER_HTTP1_CHUNK_LF:
     chunk_begin (body);
     return c == '\n' ? 0 : -1;
-  case HTTP1_CHUNK_CR_AFTER:
-    body->state = HTTP1_CHUNK_LF_AFTER;
+  case COFFER_HTTP1_CHUNK_CR_AFTER:
+    body->state = COFFER_HTTP1_CHUNK_LF_AFTER;
     return c == '\r' ? 0 : -1;
-  case HTTP1_CHUNK_LF_AFTER:
-    body->state = HTTP1_CHUNK_SIZE;
+  case COFFER_HTTP1_CHUNK_LF_AFTER:
+    body->state = COFFER_HTTP1_CHUNK_SIZE;
     return c == '\n' ? 0 : -1;
   default:
     return trailer_char (body, c);
@@ -310,28 +327,30 @@ chunk_char (struct http1_body *body, char c)
 }
 
 static void
-take_data (struct http1_body *body, size_t n)
+take_data (struct coffer_http1_body *body, size_t n)
 {
-  if (body->framing == HTTP1_TO_END)
+  if (body->framing == COFFER_HTTP1_TO_END)
     return;
   body->left -= n;
   if (body->left == 0)
-    body->state = body->framing == HTTP1_CHUNKED ? HTTP1_CHUNK_CR_AFTER
-                                                 : HTTP1_OVER;
+    body->state = body->framing == COFFER_HTTP1_CHUNKED
+                    ? COFFER_HTTP1_CHUNK_CR_AFTER : COFFER_HTTP1_OVER;
 }
 
 int
-http1_body_read (struct http1_body *body, const char *in, size_t size,
-                 size_t *used, const char **data, size_t *n)
+coffer_http1_body_read (struct coffer_http1_body *body, const char *in,
+                        size_t size, size_t *used, const char **data,
+                        size_t *n)
 {
   size_t i = 0;
 
   *n = 0;
   *data = in;
-  while (i < size && body->state != HTTP1_DATA && body->state != HTTP1_OVER)
+  while (i < size && body->state != COFFER_HTTP1_DATA
+         && body->state != COFFER_HTTP1_OVER)
     if (chunk_char (body, in[i++]) < 0)
       return -1;
-  if (i < size && body->state == HTTP1_DATA) {
+  if (i < size && body->state == COFFER_HTTP1_DATA) {
     *data = in + i;
     *n = size - i < body->left ? size - i : (size_t) body->left;
     i += *n;
