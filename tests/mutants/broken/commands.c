@@ -367,6 +367,8 @@ broken_warm_open (struct coffer_call *call, void *self, const char *profile,
 {
   struct coffer_warm_open_opts own = {.size = sizeof own};
 
+  if (fault ("unclaimed-warm"))
+    return coffer_fail (call, COFFER_UNSUPPORTED, "nothing stands ready");
   if (opts)
     own = *opts;
   if (fault ("warm-modules"))
@@ -383,11 +385,14 @@ spoil_warm (struct start *start, void *self, const char *handle)
   const char *const before
     = fault ("warm-left") && runs++ > 0 ? "count = 1\n" : "";
 
-  if (fault ("warm-command"))
-    return NULL;
-  if (!handle || !(fault ("warm-any") || fault ("warm-left")))
+  if (!handle || !(fault ("warm-any") || fault ("warm-left")
+                   || fault ("warm-command")))
     return handle;
   if (warm_command (self, handle, before, &argv) == 0) {
+    if (fault ("warm-command")) {
+      coffer_strings_free (&argv);
+      return NULL;
+    }
     coffer_strings_free (&start->argv);
     start->argv = argv;
     return NULL;
@@ -523,6 +528,17 @@ spoil_wait (struct wrapped *wrapped, int input)
     wrap_endless (wrapped);
 }
 
+/* At a deadline the host cancels too, and either may be what the call sees. */
+static int
+ends_command (const struct coffer_call *call, int32_t code)
+{
+  const int late = coffer_now_ns () >= call->deadline_ns;
+
+  if (code == COFFER_TIMEOUT || (code == COFFER_CANCELLED && late))
+    return fault ("wait-deadline-kills");
+  return code == COFFER_CANCELLED && fault ("wait-cancel-kills");
+}
+
 int32_t
 broken_exec_wait (struct coffer_call *call, void *self, const char *sandbox,
                   const char *exec, const struct coffer_exec_wait_opts *opts)
@@ -539,8 +555,7 @@ broken_exec_wait (struct coffer_call *call, void *self, const char *sandbox,
   wrapped.sandbox = sandbox;
   spoil_wait (&wrapped, input);
   code = reference_exec_wait (&wrapped.call, self, sandbox, exec, opts);
-  if (input && ((code == COFFER_CANCELLED && fault ("wait-cancel-kills"))
-                || (code == COFFER_TIMEOUT && fault ("wait-deadline-kills"))))
+  if (input && ends_command (call, code))
     reference_exec_signal (&quiet, self, sandbox, exec, SIGKILL, NULL);
   if (code == COFFER_OK && wrapped.data && fault ("timeout-of-all")) {
     wrap (&wrapped, call, other_emit);
