@@ -8,7 +8,7 @@ build_packages='gcc make autoconf automake pkg-config libc6-dev linux-libc-dev
   python3 python3-dev'
 test_packages='git g++ clang libclang-rt-dev llvm binutils libcmocka-dev bubblewrap procps
   strace util-linux mandoc curl iproute2 openssl busybox-static
-  abigail-tools gdb minisign python3-jsonschema python3-numpy python3-pandas
+  abigail-tools ccache gdb minisign python3-jsonschema python3-numpy python3-pandas
   python3-scipy'
 
 # For guests of other kernels; the QEMU one boots Debian's linux-image-cloud-amd64,
