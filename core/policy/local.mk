@@ -9,6 +9,7 @@ noinst_LIBRARIES += %D%/libpolicy.a
   %D%/profile-find.c \
   %D%/profile-read.c \
   %D%/rights.c %D%/rights.h \
+  %D%/shares.c %D%/shares.h \
   %D%/token.c %D%/token-file.c %D%/token-file.h %D%/token-verify.c \
   %D%/token.h
 nodist_%C%_libpolicy_a_SOURCES = %D%/shipped.h

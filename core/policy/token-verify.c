@@ -176,6 +176,22 @@ tokens_count (struct tokens *tokens)
   return n;
 }
 
+int
+tokens_others (struct tokens *tokens, const char *tenant)
+{
+  size_t i, j;
+  int found = 0;
+
+  pthread_mutex_lock (&tokens->lock);
+  refresh_locked (tokens);
+  for (i = 0; i < N_SOURCES; i++)
+    for (j = 0; j < tokens->sources[i].list.count && !found; j++)
+      found = counts (&tokens->sources[i].list.items[j])
+              && strcmp (tokens->sources[i].list.items[j].tenant, tenant) != 0;
+  pthread_mutex_unlock (&tokens->lock);
+  return found;
+}
+
 /* In the same time, wherever they differ. */
 static int
 same_hash (const char *a, const char *b)

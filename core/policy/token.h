@@ -52,8 +52,9 @@ void token_owner_fini (struct token_owner *owner);
 int tokens_open (const struct place *place, struct tokens **out,
                  struct error **err);
 void tokens_free (struct tokens *tokens);
-/* How many count now. */
+/* How many count now; and whether one of them is another tenant's. */
 size_t tokens_count (struct tokens *tokens);
+int tokens_others (struct tokens *tokens, const char *tenant);
 /* Whose a token is.  What was made or revoked meanwhile counts at once; a file
  * that cannot be read then leaves what was read last.  Takes as long for an id
  * that is not there as for a wrong secret.  0: nobody's; 1; -1: no memory. */

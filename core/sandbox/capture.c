@@ -11,7 +11,8 @@
 
 #include "base/json.h"
 
-/* The head grows by doubling: most commands print little. */
+/* The head grows by doubling: most commands print little.  As much as was taken:
+ * what did not grow is full. */
 static size_t
 add_to_head (struct capture *capture, const char *bytes, size_t size)
 {
@@ -26,6 +27,8 @@ add_to_head (struct capture *capture, const char *bytes, size_t size)
 
     while (next < wanted)
       next *= 2;
+    if (share_hold_more (capture->hold, next - capture->head_room, NULL) < 0)
+      return 0;
     grown = realloc (capture->head, next);
     if (!grown) {
       capture->failed = 1;
@@ -48,6 +51,7 @@ add_to_tail (struct capture *capture, const char *bytes, size_t size)
     capture->failed = 1;
     return;
   }
+  capture->total += size;
   if (size > CAPTURE_TAIL) {
     bytes += size - CAPTURE_TAIL;
     size = CAPTURE_TAIL;
@@ -64,6 +68,15 @@ add_to_tail (struct capture *capture, const char *bytes, size_t size)
   }
 }
 
+/* One whose head could not grow has none. */
+static int
+has_tail (struct capture *capture)
+{
+  return capture->tail
+         || (capture->head_size == CAPTURE_HEAD
+             && share_hold_more (capture->hold, CAPTURE_TAIL, NULL) == 0);
+}
+
 void
 capture_add (struct capture *capture, const char *bytes, size_t size)
 {
@@ -71,10 +84,20 @@ capture_add (struct capture *capture, const char *bytes, size_t size)
 
   if (capture->failed)
     return;
-  taken = add_to_head (capture, bytes, size);
-  capture->total += size;
-  if (taken < size && !capture->failed)
+  taken = capture->lost ? 0 : add_to_head (capture, bytes, size);
+  capture->total += taken;
+  if (taken == size || capture->failed)
+    return;
+  if (!capture->lost && has_tail (capture))
     add_to_tail (capture, bytes + taken, size - taken);
+  else
+    capture->lost += size - taken;
+}
+
+uint64_t
+capture_bytes (const struct capture *capture)
+{
+  return capture->total + capture->lost;
 }
 
 void
@@ -162,6 +185,25 @@ joined_json (const struct capture *capture)
   return json;
 }
 
+/* What is kept of one that was given up is its beginning. */
+static json_t *
+head_json (const struct capture *capture)
+{
+  size_t keep = capture->head_size;
+  json_t *json;
+
+  if (capture->lost)
+    keep -= unfinished (capture->head, keep);
+  json = json_encoded (capture->head ? capture->head : "", keep);
+  if (json && capture->lost)
+    json_object_set_new (json, "omitted",
+                         json_pack ("{s:I, s:I}", "at", (json_int_t) keep,
+                                    "bytes",
+                                    (json_int_t) (capture_bytes (capture)
+                                                  - keep)));
+  return json;
+}
+
 json_t *
 capture_json (const struct capture *capture)
 {
@@ -169,12 +211,10 @@ capture_json (const struct capture *capture)
 
   if (capture->failed)
     return NULL;
-  json = capture->total > capture->head_size
-           ? joined_json (capture)
-           : json_encoded (capture->head ? capture->head : "",
-                           capture->head_size);
+  json = capture->total > capture->head_size ? joined_json (capture)
+                                             : head_json (capture);
   if (json)
     json_object_set_new (json, "bytes",
-                         json_integer ((json_int_t) capture->total));
+                         json_integer ((json_int_t) capture_bytes (capture)));
   return json;
 }

@@ -10,6 +10,8 @@
 
 #include <jansson.h>
 
+#include "policy/shares.h"
+
 #define CAPTURE_HEAD (512 * 1024)
 #define CAPTURE_TAIL (512 * 1024)
 
@@ -18,11 +20,16 @@ struct capture {
   size_t head_size, head_room;
   size_t tail_at;               /* where the next byte of the ring goes */
   uint64_t total;
+  struct share_hold *hold;      /* of whose share the memory is; NULL: nobody's */
+  uint64_t lost;                /* bytes at the end for which that had no room */
   int failed;
 };
 
 void capture_add (struct capture *capture, const char *bytes, size_t size);
 void capture_fini (struct capture *capture);
+
+/* How many bytes there were. */
+uint64_t capture_bytes (const struct capture *capture);
 
 /* {"encoding","data","bytes"} and, when something was left out,
  * {"omitted":{"at","bytes"}}: `data` is head and tail without it. */

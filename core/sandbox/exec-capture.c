@@ -20,6 +20,8 @@
 
 #define MS 1000000LL
 #define PIPE_BYTES (256 << 10)
+/* Of its tenant's share, besides what it keeps. */
+#define FIRST_OUTPUT (64 << 10)
 /* How long the end is waited for in one call, once the streams are through. */
 #define WAIT_MS 500
 /* Between two looks, growing. */
@@ -77,6 +79,9 @@ begin (struct waited *waited, struct error **err)
   struct exec_capture *capture = waited->capture;
   int i, r;
 
+  /* Who has no room left for output is told before anything runs. */
+  if (share_hold_more (capture->out.hold, FIRST_OUTPUT, err) < 0)
+    return -1;
   if ((capture->input && pipe_new (waited, EXEC_IN, err) < 0)
       || pipe_new (waited, EXEC_OUT, err) < 0
       || pipe_new (waited, EXEC_ERR, err) < 0)
@@ -314,7 +319,7 @@ sandbox_exec_capture (struct host *host, const char *id,
   if (begin (&waited, err) < 0 || wait_for_it (&waited, err) < 0)
     return -1;
   capture->result.timeout_ms = waited.begun.timeout_ms;
-  capture->result.out_bytes = capture->out.total;
-  capture->result.err_bytes = capture->err.total;
+  capture->result.out_bytes = capture_bytes (&capture->out);
+  capture->result.err_bytes = capture_bytes (&capture->err);
   return 0;
 }

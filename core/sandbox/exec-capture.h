@@ -13,7 +13,8 @@ struct exec_capture {
   const struct exec_request *request;
   const char *input;            /* its standard input; NULL: /dev/null */
   size_t input_size;
-  struct capture out, err;      /* with capture_fini by the caller */
+  struct capture out, err;      /* with capture_fini by the caller, who may have
+                                 * set `hold` of both to one */
   struct exec_result result;    /* with exec_result_fini */
   const char *provider;         /* whose it was, once it was started */
 };

@@ -139,6 +139,7 @@ log_free (struct exec_log *log)
   pthread_mutex_destroy (&log->writing);
   pthread_mutex_destroy (&log->lock);
   json_decref (log->meta);
+  free (log->tenant);
   free (log);
 }
 
@@ -173,13 +174,18 @@ exec_log_unref (struct exec_log *log)
     log_free (log);
 }
 
+/* Takes the tenant, which may be NULL. */
 static struct exec_log *
-log_alloc (struct exec_logs *logs, const char *sandbox, const char *exec)
+log_alloc (struct exec_logs *logs, char *take_tenant, const char *sandbox,
+           const char *exec)
 {
   struct exec_log *log = calloc (1, sizeof *log);
 
-  if (!log)
+  if (!log) {
+    free (take_tenant);
     return NULL;
+  }
+  log->tenant = take_tenant;
   log->logs = logs;
   log->refs = 1;
   log->data[0] = log->data[1] = log->index = log->meta_fd = -1;
@@ -246,17 +252,6 @@ files_remove (int dir, const char *name)
   return bytes;
 }
 
-/* Never below nothing: that would be more than all caps. */
-static void
-used_sub (struct exec_logs *logs, uint64_t bytes)
-{
-  uint_fast64_t used = atomic_load (&logs->used);
-
-  while (!atomic_compare_exchange_weak (&logs->used, &used,
-                                        used > bytes ? used - bytes : 0))
-    ;
-}
-
 static int
 log_make (struct exec_logs *logs, const char *sandbox, const char *exec,
           json_t *take_meta, struct exec_log **out, struct error **err)
@@ -270,7 +265,7 @@ log_make (struct exec_logs *logs, const char *sandbox, const char *exec,
   if (!exec_id_valid (exec) || !sandbox_id_valid (sandbox))
     return error_set (err, E_PROVIDER_FAILED, 0,
                       "the provider's id of a command cannot be a file's name");
-  log = log_alloc (logs, sandbox, exec);
+  log = log_alloc (logs, exec_logs_tenant (logs, sandbox), sandbox, exec);
   if (!log)
     return error_set (err, E_NO_MEMORY, 0, "a log");
   log->meta = steal (meta);
@@ -287,7 +282,7 @@ log_make (struct exec_logs *logs, const char *sandbox, const char *exec,
     return -1;
   }
   /* The other file counted itself. */
-  atomic_fetch_add (&logs->used, log->room);
+  exec_logs_used (logs, log->tenant, log->room);
   log_add (log);
   *out = steal (log);
   return 0;
@@ -395,6 +390,7 @@ find_locked (struct exec_logs *logs, const char *sandbox, const char *exec,
 {
   coffer_autoclose int dir = -1, folder = -1;
   struct exec_log *log = open_find_locked (logs, sandbox, exec);
+  const char *tenant;
 
   *out = log;
   if (log)
@@ -404,7 +400,8 @@ find_locked (struct exec_logs *logs, const char *sandbox, const char *exec,
     return error_set (err, E_EXEC_UNKNOWN, 0,
                       "there is no log of a command %.64s in %.32s", exec,
                       sandbox);
-  log = log_alloc (logs, sandbox, exec);
+  tenant = exec_log_owner_locked (logs, sandbox);
+  log = log_alloc (logs, tenant ? strdup (tenant) : NULL, sandbox, exec);
   if (!log)
     return error_set (err, E_NO_MEMORY, 0, "a log");
   if (files_open (log, folder, 0) < 0 || meta_read (log) < 0
@@ -472,7 +469,7 @@ trim_one (struct exec_logs *logs, int dir, const char *sandbox,
   pthread_mutex_lock (&logs->lock);
   exec_log_cut (log);
   pthread_mutex_unlock (&logs->lock);
-  used_sub (logs, files_remove (dir, exec));
+  exec_logs_freed (logs, log->tenant, files_remove (dir, exec));
 }
 
 /* The oldest of a sandbox that have ended. */
@@ -489,6 +486,30 @@ logs_trim (struct exec_logs *logs, int dir, const char *sandbox)
     trim_one (logs, dir, sandbox, names.items[i]);
 }
 
+/* When all of the room is used, commands begin as long as there is some for their
+ * ends, and what they write is dropped.  Nobody who is alone is refused sooner. */
+static int
+has_room (struct exec_logs *logs, const char *sandbox, struct error **err)
+{
+  auto_free char *tenant = exec_logs_tenant (logs, sandbox);
+  struct shares *shares = logs->owners.shares;
+  const uint64_t used = atomic_load (&logs->used);
+
+  if (used >= logs->cap_all && used < logs->cap_all + LOGS_SPARE)
+    return 0;
+  if (used < logs->cap_all
+      && shares_take (shares, SHARE_LOGS, tenant, LOG_PAGE, err) == 0) {
+    shares_give (shares, SHARE_LOGS, tenant, LOG_PAGE);
+    return 0;
+  }
+  if (used >= logs->cap_all)
+    error_set (err, E_LIMIT, 0, "what commands have written takes all the room"
+               " there is for it");
+  error_hint (err, "end sandboxes that are not needed, whose logs go with "
+              "them, or raise serve.limits.exec_logs");
+  return -1;
+}
+
 int
 exec_log_new (struct exec_logs *logs, const char *sandbox, const char *exec,
               json_t *take_meta, struct exec_log **out, struct error **err)
@@ -499,13 +520,8 @@ exec_log_new (struct exec_logs *logs, const char *sandbox, const char *exec,
   if (atomic_fetch_add (&logs->made, 1) % TRIM_EVERY == 0
       && (dir = sandbox_folder (logs, sandbox)) >= 0)
     logs_trim (logs, dir, sandbox);
-  if (atomic_load (&logs->used) >= logs->cap_all + LOGS_SPARE) {
-    error_set (err, E_LIMIT, 0, "what commands have written takes all the room"
-               " there is for it");
-    error_hint (err, "end sandboxes that are not needed, whose logs go with "
-                "them, or raise serve.limits.exec_logs");
+  if (has_room (logs, sandbox, err) < 0)
     return -1;
-  }
   return log_make (logs, sandbox, exec, steal (meta), out, err);
 }
 
@@ -543,9 +559,12 @@ static int
 size_sandbox (void *data, int dir, const char *name)
 {
   coffer_autoclose int folder = folder_open (dir, name);
+  auto_free char *tenant = exec_logs_tenant (data, name);
+  uint64_t bytes = 0;
 
   if (folder >= 0)
-    names_each (folder, size_one, data);
+    names_each (folder, size_one, &bytes);
+  exec_logs_used (data, tenant, bytes);
   return 0;
 }
 
@@ -576,17 +595,19 @@ void
 exec_logs_drop (struct exec_logs *logs, const char *sandbox)
 {
   coffer_autoclose int root = root_open (logs, NULL), dir = -1;
+  auto_free char *tenant = exec_logs_tenant (logs, sandbox);
   uint64_t bytes = 0;
 
   if (root < 0 || !sandbox_id_valid (sandbox))
     return;
   open_end (logs, sandbox);
   dir = folder_open (root, sandbox);
-  if (dir < 0)
-    return;
-  names_each (dir, drop_one, &bytes);
-  unlinkat (root, sandbox, AT_REMOVEDIR);
-  used_sub (logs, bytes);
+  if (dir >= 0) {
+    names_each (dir, drop_one, &bytes);
+    unlinkat (root, sandbox, AT_REMOVEDIR);
+    exec_logs_freed (logs, tenant, bytes);
+  }
+  exec_log_owner_forget (logs, sandbox);
 }
 
 void
@@ -606,11 +627,10 @@ exec_logs_sweep (struct exec_logs *logs,
 
 int
 exec_logs_open (const struct place *place, uint64_t cap, uint64_t cap_all,
-                struct exec_logs **out, struct error **err)
+                const struct exec_log_owners *owners, struct exec_logs **out, struct error **err)
 {
   auto_exec_logs struct exec_logs *logs = calloc (1, sizeof *logs);
   coffer_autoclose int root = -1;
-  uint64_t bytes = 0;
 
   if (!logs)
     return error_set (err, E_NO_MEMORY, 0, "the logs of commands");
@@ -618,11 +638,12 @@ exec_logs_open (const struct place *place, uint64_t cap, uint64_t cap_all,
   logs->place = place;
   logs->cap = cap;
   logs->cap_all = cap_all;
+  if (owners)
+    logs->owners = *owners;
   root = root_open (logs, err);
   if (root < 0)
     return -1;
-  names_each (root, size_sandbox, &bytes);
-  atomic_init (&logs->used, bytes);
+  names_each (root, size_sandbox, logs);
   *out = steal (logs);
   return 0;
 }
@@ -634,6 +655,7 @@ exec_logs_close (struct exec_logs *logs)
     return;
   if (logs->open)
     log_event (LOG_LEVEL_ERROR, "exec", "a log is still open");
+  exec_log_owners_free (logs);
   pthread_mutex_destroy (&logs->lock);
   free (logs);
 }

@@ -31,6 +31,23 @@ struct exec_watch {
   int fd;
 };
 
+/* ---- exec-log-owners.c ---------------------------------------------------- */
+
+/* The tenant of a sandbox, or NULL; there until its logs are dropped. */
+const char *exec_log_owner_locked (struct exec_logs *logs,
+                                   const char *sandbox);
+void exec_log_owner_forget (struct exec_logs *logs, const char *sandbox);
+void exec_log_owners_free (struct exec_logs *logs);
+/* So many bytes more, and fewer, of a tenant's (NULL: nobody's); and how many
+ * more there may be. */
+void exec_logs_used (struct exec_logs *logs, const char *tenant,
+                     uint64_t bytes);
+void exec_logs_freed (struct exec_logs *logs, const char *tenant,
+                      uint64_t bytes);
+uint64_t exec_logs_left (struct exec_logs *logs, const char *tenant);
+
+/* ---- exec-log.c ----------------------------------------------------------- */
+
 /* writing is held: one event more, and who waits is told. */
 void exec_log_append (struct exec_log *log, enum exec_event_kind kind,
                       int stream, uint64_t offset, uint32_t size);

@@ -23,10 +23,10 @@
 
 /* ---- the index ----------------------------------------------------------- */
 
-static uint64_t
+static void
 used_add (struct exec_log *log, uint64_t bytes)
 {
-  return atomic_fetch_add (&log->logs->used, bytes) + bytes;
+  exec_logs_used (log->logs, log->tenant, bytes);
 }
 
 /* Room for so many more events, as zeros. */
@@ -196,14 +196,14 @@ room_left (struct exec_log *log)
 {
   struct exec_logs *logs = log->logs;
   uint64_t used = log->size[0] + log->size[1] + log->room;
-  uint64_t all = atomic_load (&logs->used), left;
+  uint64_t all = exec_logs_left (logs, log->tenant), left;
 
-  if (used >= logs->cap || all >= logs->cap_all
+  if (used >= logs->cap || all == 0
       || index_reserve (log, LOG_LAST_EVENTS + 1) < 0)
     return 0;
   left = logs->cap - used;
-  if (left > logs->cap_all - all)
-    left = logs->cap_all - all;
+  if (left > all)
+    left = all;
   return left < TAKE_CHUNK ? left : TAKE_CHUNK;
 }
 

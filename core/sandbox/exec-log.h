@@ -26,6 +26,7 @@
 
 #include "base/json.h"
 #include "base/place.h"
+#include "policy/shares.h"
 #include "sandbox/sandbox.h"
 
 #define EXEC_ID_SIZE 65
@@ -48,13 +49,24 @@ struct exec_event {
   uint16_t reserved;
 };
 
+/* Whose sandboxes are: of a tenant's share (SHARE_LOGS) its logs are part. */
+struct exec_log_owners {
+  struct shares *shares;        /* NULL: none have any */
+  char *(*tenant_of) (void *data, const char *sandbox); /* the caller frees */
+  void *data;
+};
+
+struct log_owner;
+
 struct exec_logs {
   const struct place *place;
+  struct exec_log_owners owners;
   uint64_t cap, cap_all;        /* bytes of one log, and of all */
   atomic_uint_fast64_t used;    /* of all */
   atomic_uint made;
   pthread_mutex_t lock;
-  struct exec_log *open;        /* lock */
+  struct exec_log *open;        /* lock, as the next */
+  struct log_owner *known;
 };
 
 struct exec_watch;
@@ -63,6 +75,7 @@ struct exec_log {
   struct exec_log *next;        /* logs->lock, as the next */
   unsigned refs;
   struct exec_logs *logs;
+  char *tenant;                 /* NULL: not known */
   char sandbox[SANDBOX_ID_SIZE];
   char exec[EXEC_ID_SIZE];
   int data[2], index, meta_fd;
@@ -81,8 +94,9 @@ struct exec_log {
   struct exec_watch *watches;
 };
 
-/* Finds what is used already.  The place is borrowed. */
+/* Finds what is used already.  The place is borrowed; owners NULL: none. */
 int exec_logs_open (const struct place *place, uint64_t cap, uint64_t cap_all,
+                    const struct exec_log_owners *owners,
                     struct exec_logs **out, struct error **err);
 void exec_logs_close (struct exec_logs *logs);
 DEFINE_CLEANUP (struct exec_logs *, exec_logs_close, auto_exec_logs)
@@ -141,6 +155,9 @@ int exec_log_data_dup (const struct exec_log *log, int stream);
 /* Bytes that an event tells of; -1 with errno when they are not there. */
 ssize_t exec_log_read (const struct exec_log *log, int stream, void *bytes,
                        size_t size, uint64_t offset);
+
+/* Whose a sandbox is; the caller frees.  NULL: not known. */
+char *exec_logs_tenant (struct exec_logs *logs, const char *sandbox);
 
 /* ---- all of them -------------------------------------------------------- */
 

@@ -23,6 +23,7 @@ struct live_exec {
   unsigned refs;
   struct exec_log *log;
   char *provider;
+  struct share_hold place;      /* of its tenant's commands */
   int tty;
   /* -1: none, or ended.  OUT, ERR, RELAY and MASTER are the pump's to close,
    * IN belongs to who holds input_lock, as does writing to MASTER. */

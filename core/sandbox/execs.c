@@ -39,6 +39,7 @@ fds_close (int fds[KEEPER_FDS])
 static void
 live_free (struct live_exec *live)
 {
+  share_hold_give (&live->place);
   exec_log_unref (live->log);
   fds_close (live->fds);
   json_decref (live->facts);
@@ -70,6 +71,17 @@ live_list (struct execs *execs, struct live_exec *live)
   pthread_mutex_unlock (&execs->lock);
 }
 
+/* It was asked before whether there is room: what was begun is counted. */
+static void
+place_take (struct execs *execs, struct live_exec *live)
+{
+  live->place = (struct share_hold){ .shares = execs->options.shares,
+                                     .share = SHARE_COMMANDS,
+                                     .tenant = live->log->tenant,
+                                     .taken = 1 };
+  shares_add (execs->options.shares, SHARE_COMMANDS, live->log->tenant, 1);
+}
+
 int
 live_new (struct execs *execs, struct exec_log *take_log,
           const char *provider, int fds[KEEPER_FDS], int keep,
@@ -86,6 +98,7 @@ live_new (struct execs *execs, struct exec_log *take_log,
     return error_set (err, E_NO_MEMORY, 0, "a command");
   }
   live->log = take_log;
+  place_take (execs, live);
   live->refs = 1;
   pthread_mutex_init (&live->input_lock, NULL);
   memcpy (live->fds, fds, sizeof live->fds);
@@ -251,17 +264,14 @@ begin_logged (struct execs *execs, const char *sandbox,
   return 0;
 }
 
+/* One more, while it is begun. */
 static int
-has_room (struct execs *execs, struct error **err)
+has_room (struct execs *execs, struct share_hold *hold, struct error **err)
 {
-  size_t count;
-
-  pthread_mutex_lock (&execs->lock);
-  count = execs->count;
-  pthread_mutex_unlock (&execs->lock);
-  return count < EXECS_MAX
-           ? 0 : error_set (err, E_LIMIT, 0, "%d commands run in the "
-                            "background", EXECS_MAX);
+  if (!hold->shares && execs_count (execs) >= EXECS_MAX)
+    return error_set (err, E_LIMIT, 0, "%d commands run in the background",
+                      EXECS_MAX);
+  return share_hold_more (hold, 1, err);
 }
 
 int
@@ -270,10 +280,13 @@ execs_begin (struct execs *execs, const char *sandbox,
              struct error **err)
 {
   int fds[KEEPER_FDS], theirs[EXEC_STREAMS] = { -1, -1, -1 }, i, r;
+  auto_free char *tenant = exec_logs_tenant (execs->logs, sandbox);
+  struct share_hold hold = { .shares = execs->options.shares,
+                             .share = SHARE_COMMANDS, .tenant = tenant };
   struct exec_begun begun = { 0 };
 
   memset (fds, -1, sizeof fds);
-  r = has_room (execs, err) < 0 || streams_prepare (spec, fds, theirs, err) < 0
+  r = has_room (execs, &hold, err) < 0 || streams_prepare (spec, fds, theirs, err) < 0
         ? -1 : sandbox_exec_begin (execs->options.host, sandbox, spec->request,
                                    theirs, spec->tty, !spec->attended,
                                    cancel_fd, &begun, err);
@@ -281,6 +294,7 @@ execs_begin (struct execs *execs, const char *sandbox,
     coffer_fd_close (&theirs[i]);
   if (r == 0)
     r = begin_logged (execs, sandbox, spec, &begun, fds, cancel_fd, info, err);
+  share_hold_give (&hold);
   exec_begun_fini (&begun);
   fds_close (fds);
   return r;
@@ -353,6 +367,16 @@ condition_init (pthread_cond_t *condition)
   pthread_condattr_destroy (&attr);
 }
 
+/* Whose a sandbox is, for its logs. */
+static char *
+tenant_of (void *data, const char *sandbox)
+{
+  auto_sandbox_record struct sandbox_record *record = NULL;
+
+  return host_find (data, sandbox, &record, NULL) < 0
+           ? NULL : strdup (record->tenant);
+}
+
 int
 execs_start (const struct execs_options *options, struct execs **out,
              struct error **err)
@@ -367,7 +391,11 @@ execs_start (const struct execs_options *options, struct execs **out,
   pthread_mutex_init (&execs->keeper_lock, NULL);
   condition_init (&execs->changed);
   signals_no_sigpipe ();
+  if (options->shares)
+    shares_set (options->shares, SHARE_LOGS, options->cap_all);
   if (exec_logs_open (options->place, options->cap, options->cap_all,
+                      &(struct exec_log_owners){ options->shares, tenant_of,
+                                                 options->host },
                       &execs->logs, err) < 0
       || descriptors_open (execs, err) < 0 || keeper_open (execs, err) < 0)
     return -1;

@@ -10,6 +10,7 @@
 #ifndef SANDBOX_EXECS_H
 #define SANDBOX_EXECS_H
 
+#include "policy/shares.h"
 #include "sandbox/exec-log.h"
 
 struct execs;
@@ -17,6 +18,7 @@ struct execs;
 struct execs_options {
   struct host *host;
   const struct place *place;
+  struct shares *shares;        /* NULL: tenants have none */
   uint64_t cap, cap_all;        /* bytes of one log, and of all */
 };
 
@@ -43,7 +45,8 @@ struct execs_spec {
 /* At most so much may be given with it. */
 #define EXECS_INPUT_MAX (64 << 10)
 
-/* *info: as exec_log_info gives it. */
+/* *info: as exec_log_info gives it.  E_LIMIT when its tenant has its share of
+ * commands, or of room for logs. */
 int execs_begin (struct execs *execs, const char *sandbox,
                  const struct execs_spec *spec, int cancel_fd, json_t **info,
                  struct error **err);

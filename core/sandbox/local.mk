@@ -12,7 +12,8 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/exec-capture.c %D%/exec-capture.h \
   %D%/execs.c %D%/execs-ask.c %D%/execs-input.c %D%/execs-keeper.c \
   %D%/execs-pump.c %D%/execs.h %D%/execs-private.h %D%/exec-keeper.h \
-  %D%/exec-log.c %D%/exec-log-files.c %D%/exec-log-read.c \
+  %D%/exec-log.c %D%/exec-log-files.c %D%/exec-log-owners.c \
+  %D%/exec-log-read.c \
   %D%/exec-log.h %D%/exec-log-private.h \
   %D%/download.c \
   %D%/files.c \

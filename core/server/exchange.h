@@ -50,6 +50,7 @@ struct exchange {
   struct error *error;
   struct idempotent *idempotent;        /* while it is handled */
   atomic_int complete;          /* the body came to its end */
+  struct share_hold place, output;      /* of its tenant's shares */
 };
 
 struct exchange *exchange_new (struct server *server, struct connection *on,

@@ -332,15 +332,14 @@ handle_in_turn (struct request *request, struct error **err)
     return request->route->handle (request, err);
   if (until > request->deadline_ns)
     until = request->deadline_ns;
-  if (runs_enter (runs, request->caller.name, until, request->cancel_fd, err)
-      < 0)
+  if (runs_enter (runs, &request->caller, until, request->cancel_fd, err) < 0)
     return -1;
   result = parse_body (exchange_of (request), err);
   if (result == 0)
     result = request->route->handle (request, err);
   /* The reply is sent without it, to clients who may be slow. */
   json_decref (steal (request->body));
-  runs_leave (runs, request->caller.name);
+  runs_leave (runs, &request->caller);
   return result;
 }
 
@@ -490,6 +489,19 @@ read_body (struct exchange *exchange, struct error **err)
 
 /* ---- the three calls ------------------------------------------------------ */
 
+/* Whoever only asks whether this daemon is well is always told. */
+static int
+take_place (struct exchange *exchange, struct error **err)
+{
+  const struct request *request = &exchange->request;
+
+  exchange->place = (struct share_hold){ .shares = request->server->shares,
+                                         .share = SHARE_REQUESTS,
+                                         .tenant = request->caller.tenant };
+  return request->route->right == RIGHT_NONE
+           ? 0 : share_hold_more (&exchange->place, 1, err);
+}
+
 static int
 begin (struct exchange *exchange, const char *method, struct error **err)
 {
@@ -500,7 +512,7 @@ begin (struct exchange *exchange, const char *method, struct error **err)
   request->cancel_fd = exchange->connection->cancel_fd;
   if (check_headers (exchange, err) < 0 || check_framing (exchange, err) < 0
       || find_route (exchange, method, err) < 0
-      || auth_request (request, err) < 0
+      || auth_request (request, err) < 0 || take_place (exchange, err) < 0
       || check_length (exchange, err) < 0 || check_coding (exchange, err) < 0)
     return -1;
   if (!(request->route->flags & ROUTE_LONG))
@@ -587,6 +599,8 @@ exchange_end (struct exchange *exchange)
   for (i = 0; i < ROUTE_MAX_PARAMS; i++)
     free (exchange->params[i]);
   json_decref (request->body);
+  share_hold_give (&exchange->output);
+  share_hold_give (&exchange->place);
   caller_fini (&request->caller);
   coffer_strings_free (&exchange->arguments);
   coffer_buffer_free (&exchange->body);

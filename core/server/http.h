@@ -18,6 +18,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "policy/shares.h"
 #include "provider/provider.h"
 #include "server/auth.h"
 #include "server/route.h"
@@ -68,6 +69,9 @@ int request_query_u64 (const struct request *request, const char *name,
 /* Whether the body came to its end: one that the client cut short must never
  * be taken as whole.  After the end of body_fd was read. */
 int request_body_complete (const struct request *request);
+/* Its tenant's share of what output takes in memory: what is taken of it goes
+ * back when the reply was sent. */
+struct share_hold *request_output (struct request *request);
 /* Deadline and cancel_fd of the request, no sink. */
 struct provider_call request_call (const struct request *request);
 /* For who must have answered sooner than others: the deadline is no later than

@@ -80,6 +80,17 @@ request_body_complete (const struct request *request)
   return atomic_load (&exchange_of (request)->complete);
 }
 
+struct share_hold *
+request_output (struct request *request)
+{
+  struct share_hold *hold = &exchange_of (request)->output;
+
+  hold->shares = request->server->shares;
+  hold->share = SHARE_OUTPUT;
+  hold->tenant = request->caller.tenant;
+  return hold;
+}
+
 struct provider_call
 request_call (const struct request *request)
 {

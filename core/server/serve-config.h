@@ -30,6 +30,10 @@ struct serve_limits {
   uint64_t connections;
   uint64_t exec_log;            /* bytes of what one command has written */
   uint64_t exec_logs;           /* and of all that is kept */
+  uint64_t commands;            /* in the background */
+  uint64_t keys;                /* of idempotency that are kept */
+  uint64_t output;              /* bytes of what is waited for, in memory */
+  uint64_t tenant_share;        /* percent of what the others have left */
   uint64_t runs;                /* at once; 0 was replaced by the processors */
   uint64_t queue;               /* who wait for one */
 };

@@ -4,6 +4,7 @@
 #include <config.h>
 
 #include "sandbox/execs.h"
+#include "server/api/common.h"
 #include "server/api/idempotency.h"
 #include "server/server.h"
 
@@ -25,6 +26,7 @@
 #include "base/log.h"
 #include "server/box/box.h"
 #include "server/exchange.h"
+#include "policy/shares.h"
 #include "policy/token.h"
 #include "server/listen.h"
 #include "server/runs.h"
@@ -213,7 +215,7 @@ static int
 execs_open (struct server *server, struct error **err)
 {
   const struct execs_options options = {
-    .host = server->host, .place = server->place,
+    .host = server->host, .place = server->place, .shares = server->shares,
     .cap = server->config->limits.exec_log,
     .cap_all = server->config->limits.exec_logs
   };
@@ -283,6 +285,46 @@ open_sockets (struct server *server, size_t given, struct error **err)
   return 0;
 }
 
+/* The default tenant is always there: it is the daemon's own user's. */
+static int
+has_others (void *data, const char *tenant)
+{
+  struct server *server = data;
+  auto_serve_config struct serve_config *config = server_config_ref (server);
+  size_t i;
+
+  for (i = 0; i < config->n_logins; i++)
+    if (strcmp (config->logins[i].tenant, tenant) != 0)
+      return 1;
+  return strcmp (tenant, TENANT_DEFAULT) != 0
+         || tokens_others (server->tokens, tenant);
+}
+
+/* How large the logs are to be, and how many connections there are, is settled
+ * at the start. */
+static void
+shares_configure (struct server *server, const struct serve_limits *limits)
+{
+  shares_set (server->shares, SHARE_COMMANDS, limits->commands);
+  shares_set (server->shares, SHARE_QUEUE, limits->queue);
+  shares_set (server->shares, SHARE_OUTPUT, limits->output);
+  shares_set_part (server->shares, (unsigned) limits->tenant_share);
+}
+
+static int
+shares_open (struct server *server, struct error **err)
+{
+  const struct serve_limits *limits = &server->config->limits;
+
+  if (shares_new (has_others, server, &server->shares, err) < 0)
+    return -1;
+  shares_set (server->shares, SHARE_REQUESTS, limits->connections);
+  shares_set (server->shares, SHARE_TRANSFERS, API_TRANSFERS);
+  shares_set (server->shares, SHARE_WATCHES, API_WATCHES);
+  shares_configure (server, limits);
+  return 0;
+}
+
 void
 server_configure (struct server *server, struct serve_config *take_config)
 {
@@ -290,6 +332,7 @@ server_configure (struct server *server, struct serve_config *take_config)
 
   runs_resize (server->runs, (unsigned) take_config->limits.runs,
                (unsigned) take_config->limits.queue);
+  shares_configure (server, &take_config->limits);
   pthread_mutex_lock (&server->config_lock);
   old = server->config;
   server->config = take_config;
@@ -303,15 +346,16 @@ start (struct server *server, size_t given, struct error **err)
   const struct serve_limits *limits = &server->config->limits;
 
   raise_descriptors ();
-  if (open_sockets (server, given, err) < 0
+  if (open_sockets (server, given, err) < 0 || shares_open (server, err) < 0
       || host_open (server->place, server->config->host_provider
                                      ? 0 : HOST_NO_HOST, &server->host, err)
            < 0
-      || idempotency_open (server->place, &server->idempotency, err) < 0
+      || idempotency_open (server->place, limits->keys,
+                           &server->idempotency, err) < 0
       || execs_open (server, err) < 0
       || observe_open (server, &server->config->observe, err) < 0
       || runs_new ((unsigned) limits->runs, (unsigned) limits->queue,
-                   &server->runs, err) < 0
+                   server->shares, &server->runs, err) < 0
       || box_open (server, &server->config->box, err) < 0
       || connections_new (&server->connections, err) < 0
       || http_start (server, err) < 0)
@@ -389,6 +433,7 @@ server_stop (struct server *server)
   execs_stop (server->execs);
   idempotency_close (server->idempotency);
   runs_free (server->runs);
+  shares_free (server->shares);
   tokens_free (server->tokens);
   host_close (server->host);
   listener_free (server->listener);

@@ -19,6 +19,7 @@ struct idempotency;
 struct box;
 struct observer;
 struct runs_queue;
+struct shares;
 struct tokens;
 
 struct server {
@@ -32,6 +33,7 @@ struct server {
   struct box *box;
   struct observer *observer;    /* observe.h; NULL: not yet, or not any more */
   struct listener *listener;
+  struct shares *shares;        /* what a tenant may have of all that follows */
   struct runs_queue *runs;
   struct tokens *tokens;
   struct MHD_Daemon *http;

@@ -14,6 +14,7 @@ import os
 import random
 import re
 import shutil
+import select
 import signal
 import socket
 import stat

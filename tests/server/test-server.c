@@ -109,6 +109,39 @@ escapes_are_decoded_once_and_strictly (void **state)
 
 /* ---- the queue -------------------------------------------------------------- */
 
+/* "tenant/caller"; one word is both. */
+static struct caller
+caller_of (const char *who)
+{
+  const char *slash = strchr (who, '/');
+
+  return (struct caller){
+    .name = (char *) (uintptr_t) who,
+    .tenant = slash ? text_printf ("%.*s", (int) (slash - who), who)
+                    : strdup (who)
+  };
+}
+
+static int
+enter (struct runs_queue *queue, const char *who, int64_t deadline_ns,
+       int cancel_fd, struct error **err)
+{
+  struct caller caller = caller_of (who);
+  int r = runs_enter (queue, &caller, deadline_ns, cancel_fd, err);
+
+  free (caller.tenant);
+  return r;
+}
+
+static void
+leave (struct runs_queue *queue, const char *who)
+{
+  struct caller caller = caller_of (who);
+
+  runs_leave (queue, &caller);
+  free (caller.tenant);
+}
+
 struct asks {
   struct runs_queue *queue;
   const char *who;
@@ -124,8 +157,8 @@ ask (void *data)
   struct asks *asks = data;
   auto_error struct error *err = NULL;
 
-  asks->result = runs_enter (asks->queue, asks->who, asks->deadline_ns,
-                             asks->cancel_fd, &err);
+  asks->result = enter (asks->queue, asks->who, asks->deadline_ns,
+                        asks->cancel_fd, &err);
   asks->number = err ? err->number : 0;
   return NULL;
 }
@@ -153,26 +186,97 @@ places_go_to_whoever_has_fewest (void **state)
   unsigned running, waiting;
 
   (void) state;
-  assert_int_equal (runs_new (2, 2, &queue, NULL), 0);
-  assert_int_equal (runs_enter (queue, "a", INT64_MAX, -1, NULL), 0);
-  assert_int_equal (runs_enter (queue, "a", INT64_MAX, -1, NULL), 0);
+  assert_int_equal (runs_new (2, 2, NULL, &queue, NULL), 0);
+  assert_int_equal (enter (queue, "a", INT64_MAX, -1, NULL), 0);
+  assert_int_equal (enter (queue, "a", INT64_MAX, -1, NULL), 0);
   wait_in (queue, &greedy, "a", -1, INT64_MAX);
   wait_in (queue, &modest, "b", -1, INT64_MAX);
-  assert_int_equal (runs_enter (queue, "c", INT64_MAX, -1, NULL), -1);
-  runs_leave (queue, "a");
+  assert_int_equal (enter (queue, "c", INT64_MAX, -1, NULL), -1);
+  leave (queue, "a");
   pthread_join (modest.thread, NULL);
   assert_int_equal (modest.result, 0);
   runs_count (queue, &running, &waiting);
   assert_int_equal (running, 2);
   assert_int_equal (waiting, 1);
-  runs_leave (queue, "b");
+  leave (queue, "b");
   pthread_join (greedy.thread, NULL);
   assert_int_equal (greedy.result, 0);
-  runs_leave (queue, "a");
-  runs_leave (queue, "a");
+  leave (queue, "a");
+  leave (queue, "a");
   runs_count (queue, &running, &waiting);
   assert_int_equal (running + waiting, 0);
   runs_free (queue);
+}
+
+/* One place, and many of one tenant before the other's: they take turns. */
+static void
+tenants_take_turns (void **state)
+{
+  static const char *const who[] = { "red/1", "red/2", "red/3", "blue/1",
+                                     "blue/2" };
+  static const char *const order[] = { "blue/1", "red/1", "blue/2", "red/2",
+                                       "red/3" };
+  struct asks asks[5];
+  struct runs_queue *queue;
+  size_t i, j;
+
+  (void) state;
+  assert_int_equal (runs_new (1, 8, NULL, &queue, NULL), 0);
+  assert_int_equal (enter (queue, "red/0", INT64_MAX, -1, NULL), 0);
+  for (i = 0; i < 5; i++)
+    wait_in (queue, &asks[i], who[i], -1, INT64_MAX);
+  leave (queue, "red/0");
+  for (i = 0; i < 5; i++) {
+    for (j = 0; strcmp (who[j], order[i]) != 0; j++)
+      ;
+    /* Only who has the place comes back. */
+    pthread_join (asks[j].thread, NULL);
+    assert_int_equal (asks[j].result, 0);
+    leave (queue, who[j]);
+  }
+  runs_free (queue);
+}
+
+/* ---- shares ----------------------------------------------------------------- */
+
+static int
+others_there_are (void *data, const char *tenant)
+{
+  (void) tenant;
+  return *(int *) data;
+}
+
+static void
+a_tenant_has_a_part_of_what_others_leave (void **state)
+{
+  auto_error struct error *err = NULL;
+  struct shares *shares;
+  int others = 1;
+
+  (void) state;
+  assert_int_equal (shares_new (others_there_are, &others, &shares, NULL), 0);
+  shares_set (shares, SHARE_TRANSFERS, 32);
+  assert_true (shares_left (shares, SHARE_TRANSFERS, "red") == 16);
+  assert_int_equal (shares_take (shares, SHARE_TRANSFERS, "red", 16, NULL), 0);
+  assert_int_equal (shares_take (shares, SHARE_TRANSFERS, "red", 1, &err), -1);
+  assert_int_equal (err->number, E_LIMIT);
+  assert_non_null (strstr (error_message (err), "16 of 32 transfers"));
+  assert_int_equal (shares_take (shares, SHARE_TRANSFERS, "blue", 8, NULL), 0);
+  assert_int_equal (shares_take (shares, SHARE_TRANSFERS, "blue", 1, NULL), -1);
+  assert_int_equal (shares_take (shares, SHARE_TRANSFERS, "green", 4, NULL), 0);
+  /* What one gives back the others may have, and nobody more than there is. */
+  shares_give (shares, SHARE_TRANSFERS, "red", 16);
+  assert_true (shares_left (shares, SHARE_TRANSFERS, "blue") == 6);
+  others = 0;
+  assert_true (shares_left (shares, SHARE_TRANSFERS, "blue") == 20);
+  shares_set_part (shares, 100);
+  others = 1;
+  assert_int_equal (shares_take (shares, SHARE_TRANSFERS, "red", 20, NULL), 0);
+  assert_int_equal (shares_take (shares, SHARE_TRANSFERS, "red", 1, NULL), -1);
+  shares_give (shares, SHARE_TRANSFERS, "nobody", 1);
+  assert_true (shares_left (shares, SHARE_TRANSFERS, "red") == 0);
+  assert_int_equal (shares_take (NULL, SHARE_TRANSFERS, "red", 99, NULL), 0);
+  shares_free (shares);
 }
 
 static void
@@ -185,8 +289,8 @@ who_waits_may_give_up (void **state)
   unsigned running, waiting;
 
   (void) state;
-  assert_int_equal (runs_new (1, 8, &queue, NULL), 0);
-  assert_int_equal (runs_enter (queue, "a", INT64_MAX, -1, NULL), 0);
+  assert_int_equal (runs_new (1, 8, NULL, &queue, NULL), 0);
+  assert_int_equal (enter (queue, "a", INT64_MAX, -1, NULL), 0);
   wait_in (queue, &cancelled, "a", cancel, INT64_MAX);
   wait_in (queue, &late, "b", -1, coffer_now_ns () + 300000000);
   wait_in (queue, &grown, "c", -1, INT64_MAX);
@@ -198,9 +302,9 @@ who_waits_may_give_up (void **state)
   runs_resize (queue, 2, 8);
   pthread_join (grown.thread, NULL);
   assert_int_equal (grown.result, 0);
-  runs_leave (queue, "a");
-  runs_leave (queue, "c");
-  runs_leave (queue, "nobody");
+  leave (queue, "a");
+  leave (queue, "c");
+  leave (queue, "nobody");
   runs_count (queue, &running, &waiting);
   assert_int_equal (running + waiting, 0);
   runs_free (queue);
@@ -272,6 +376,8 @@ main (void)
     cmocka_unit_test (another_path_leads_nowhere),
     cmocka_unit_test (escapes_are_decoded_once_and_strictly),
     cmocka_unit_test (places_go_to_whoever_has_fewest),
+    cmocka_unit_test (tenants_take_turns),
+    cmocka_unit_test (a_tenant_has_a_part_of_what_others_leave),
     cmocka_unit_test (who_waits_may_give_up),
     cmocka_unit_test (every_key_is_in_the_manual),
   };

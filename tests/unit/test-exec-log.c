@@ -32,7 +32,7 @@ logs_open (struct fixture *f, uint64_t cap, uint64_t cap_all)
 {
   struct error *error = NULL;
 
-  if (exec_logs_open (&f->place, cap, cap_all, &f->logs, &error) < 0)
+  if (exec_logs_open (&f->place, cap, cap_all, NULL, &f->logs, &error) < 0)
     fail_msg ("%s", error_message (error));
 }
 

@@ -25,7 +25,8 @@ archive_get (struct request *request, struct error **err)
   const struct provider_call call = api_call (request);
   auto_free char *path = api_path (request, 1, err);
   struct api_stream reply = { .size = UINT64_MAX, .status = 200,
-                              .type = "application/x-tar" };
+                              .type = "application/x-tar",
+                              .slot = SHARE_TRANSFERS };
   const char *id;
 
   if (!path || own_sandbox (request, &id, err) < 0)
@@ -34,12 +35,12 @@ archive_get (struct request *request, struct error **err)
     return reply_stream (request, 200, reply.type,
                          &(struct reply_stream){ .fill = nothing_fill,
                                                  .size = UINT64_MAX }, err);
-  if (api_slot_take (request, SLOT_TRANSFER, err) < 0)
+  if (api_slot_take (request, SHARE_TRANSFERS, err) < 0)
     return -1;
   if (sandbox_export (request->server->host, id, path, &call, &reply.stream,
                       err) == 0)
     return api_reply_stream (request, &reply, err);
-  api_slot_give (SLOT_TRANSFER);
+  api_slot_give (request, SHARE_TRANSFERS);
   return -1;
 }
 
@@ -58,11 +59,11 @@ archive_put (struct request *request, struct error **err)
   int r;
 
   if (!path || own_sandbox (request, &id, err) < 0
-      || api_slot_take (request, SLOT_TRANSFER, err) < 0)
+      || api_slot_take (request, SHARE_TRANSFERS, err) < 0)
     return -1;
   r = sandbox_import (request->server->host, id, path, request->body_fd,
                       is_whole, request, &call, err);
-  api_slot_give (SLOT_TRANSFER);
+  api_slot_give (request, SHARE_TRANSFERS);
   return r < 0 ? -1 : reply_json (request, 200,
                      json_pack ("{s:o}", "path",
                                 json_bytes (path, strlen (path))), err);

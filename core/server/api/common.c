@@ -4,7 +4,6 @@
 #include <config.h>
 
 #include <poll.h>
-#include <pthread.h>
 #include <string.h>
 
 #include <coffer/fd.h>
@@ -57,50 +56,31 @@ api_call (const struct request *request)
 
 /* ---- slots --------------------------------------------------------------- */
 
-static struct slots {
-  pthread_mutex_t lock;
-  int taken[SLOTS];
-} slots = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-/* Of the 64 that the shipped providers take. */
-static const int slots_max[SLOTS] = { 32, 8 };
-
-static int
-slot_try (enum api_slot slot)
-{
-  int taken;
-
-  pthread_mutex_lock (&slots.lock);
-  taken = slots.taken[slot] < slots_max[slot];
-  slots.taken[slot] += taken;
-  pthread_mutex_unlock (&slots.lock);
-  return taken;
-}
-
 int
-api_slot_take (const struct request *request, enum api_slot slot,
+api_slot_take (const struct request *request, enum share slot,
                struct error **err)
 {
+  struct shares *shares = request->server->shares;
   const int64_t until = coffer_now_ns () + TURN_NS;
   struct pollfd left = { .fd = request->cancel_fd, .events = POLLIN };
 
-  while (!slot_try (slot)) {
-    if (slot == SLOT_WATCH || coffer_now_ns () > until)
-      return error_set (err, E_LIMIT, 0, "%d %s run already",
-                        slots_max[slot],
-                        slot == SLOT_WATCH ? "watches" : "transfers");
+  for (;;) {
+    auto_error struct error *error = NULL;
+
+    if (shares_take (shares, slot, request->caller.tenant, 1, &error) == 0)
+      return 0;
+    if (slot == SHARE_WATCHES || error->number != E_LIMIT
+        || coffer_now_ns () > until)
+      return error_move (err, steal (error));
     if (poll (&left, 1, TURN_MS) > 0)
       return error_set (err, E_EXEC_CANCELLED, 0, "the request was left");
   }
-  return 0;
 }
 
 void
-api_slot_give (enum api_slot slot)
+api_slot_give (const struct request *request, enum share slot)
 {
-  pthread_mutex_lock (&slots.lock);
-  slots.taken[slot]--;
-  pthread_mutex_unlock (&slots.lock);
+  shares_give (request->server->shares, slot, request->caller.tenant, 1);
 }
 
 /* ---- streams ------------------------------------------------------------- */
@@ -109,10 +89,10 @@ struct giving {
   struct sandbox_stream *stream;
   uint64_t left;                /* UINT64_MAX: not known */
   int events;
-  enum api_slot slot;
+  const struct request *request;        /* there until this is freed */
+  enum share slot;
   char *last;                   /* the line of an error, once there is one */
   size_t given;                 /* of it */
-  char id[REQUEST_ID_SIZE];
 };
 
 static void
@@ -121,7 +101,7 @@ giving_free (void *data)
   struct giving *giving = data;
 
   sandbox_stream_free (giving->stream);
-  api_slot_give (giving->slot);
+  api_slot_give (giving->request, giving->slot);
   free (giving->last);
   free (giving);
 }
@@ -175,7 +155,7 @@ giving_fill (void *data, char *out, size_t max)
   }
   if (r == 0)
     return giving->left == UINT64_MAX || giving->left == 0 ? 0 : -1;
-  log_event (LOG_LEVEL_INFO, "http", "%s: cut: %s", giving->id,
+  log_event (LOG_LEVEL_INFO, "http", "%s: cut: %s", giving->request->id,
              error_message (error));
   if (!giving->events || !(giving->last = error_line (error)))
     return -1;
@@ -195,14 +175,14 @@ api_reply_stream (struct request *request,
     if (err && !*err)
       error_set (err, E_NO_MEMORY, 0, "a reply");
     sandbox_stream_free (steal (stream));
-    api_slot_give (take_stream->slot);
+    api_slot_give (request, take_stream->slot);
     return -1;
   }
+  giving->request = request;
   giving->slot = take_stream->slot;
   giving->stream = steal (stream);
   giving->left = take_stream->size;
   giving->events = take_stream->events;
-  memcpy (giving->id, request->id, sizeof giving->id);
   return reply_stream (request, take_stream->status, take_stream->type,
                        &(struct reply_stream){ .fill = giving_fill,
                                                .free = giving_free,

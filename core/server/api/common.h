@@ -18,12 +18,14 @@ struct provider_call api_call (const struct request *request);
 
 /* A provider takes so many calls at once, and one that moves bytes for a client
  * who is slow is one of them for long: of these there are fewer, so that others
- * are always served.  A transfer waits for its turn; E_LIMIT when none comes,
- * and at once for what has no end of its own. */
-enum api_slot { SLOT_TRANSFER, SLOT_WATCH, SLOTS };
-int api_slot_take (const struct request *request, enum api_slot slot,
+ * are always served, and a tenant has its share of them (SHARE_TRANSFERS,
+ * SHARE_WATCHES).  A transfer waits for its turn; E_LIMIT when none comes, and at
+ * once for what has no end of its own. */
+#define API_TRANSFERS 32        /* of the 64 that the shipped providers take */
+#define API_WATCHES 8
+int api_slot_take (const struct request *request, enum share slot,
                    struct error **err);
-void api_slot_give (enum api_slot slot);
+void api_slot_give (const struct request *request, enum share slot);
 
 /* What a sandbox gives, as a reply.  size UINT64_MAX: not known.  events: lines
  * of JSON, whose failure is one more of them; else it breaks the transfer.
@@ -35,7 +37,7 @@ struct api_stream {
   int status;
   const char *type;
   int events;
-  enum api_slot slot;
+  enum share slot;
 };
 int api_reply_stream (struct request *request,
                       const struct api_stream *take_stream,

@@ -173,9 +173,11 @@ run_waited (struct request *request, const char *id,
                                   .input = body->input,
                                   .input_size = body->input_size };
   int64_t began = coffer_now_ns ();
-  int r = sandbox_exec_capture (request->server->host, id, &capture,
-                                request->cancel_fd, err);
+  int r;
 
+  capture.out.hold = capture.err.hold = request_output (request);
+  r = sandbox_exec_capture (request->server->host, id, &capture,
+                            request->cancel_fd, err);
   run_seen (request, id, capture.result.exec, capture.provider, began,
             r < 0 ? observe_verdict (err ? *err : NULL)
                   : verdict_of (&capture.result));

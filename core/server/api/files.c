@@ -118,16 +118,16 @@ read_part (struct request *request, const char *id, const char *path,
   const struct provider_call call = api_call (request);
   struct api_stream reply = { .size = range->size ? range->size : UINT64_MAX,
                               .status = range->partial ? 206 : 200,
-                              .type = OCTETS };
+                              .type = OCTETS, .slot = SHARE_TRANSFERS };
 
   if (request->head)
     return reply_nothing (request, reply.status, reply.size, err);
-  if (api_slot_take (request, SLOT_TRANSFER, err) < 0)
+  if (api_slot_take (request, SHARE_TRANSFERS, err) < 0)
     return -1;
   if (sandbox_read (request->server->host, id, path, range->first,
                     range->size, &call, &reply.stream, err) == 0)
     return api_reply_stream (request, &reply, err);
-  api_slot_give (SLOT_TRANSFER);
+  api_slot_give (request, SHARE_TRANSFERS);
   return -1;
 }
 
@@ -179,14 +179,14 @@ list_lines (struct request *request, const char *id, const char *path,
 {
   const struct provider_call call = api_call (request);
   struct api_stream reply = { .size = UINT64_MAX, .status = 200,
-                              .type = LINES };
+                              .type = LINES, .slot = SHARE_TRANSFERS };
 
-  if (api_slot_take (request, SLOT_TRANSFER, err) < 0)
+  if (api_slot_take (request, SHARE_TRANSFERS, err) < 0)
     return -1;
   if (sandbox_list_lines (request->server->host, id, path, depth, &call,
                           &reply.stream, err) == 0)
     return api_reply_stream (request, &reply, err);
-  api_slot_give (SLOT_TRANSFER);
+  api_slot_give (request, SHARE_TRANSFERS);
   return -1;
 }
 
@@ -304,11 +304,11 @@ file_put (struct request *request, struct error **err)
       || api_flag (request, "parents", &upload.parents, err) < 0
       || api_flag (request, "exclusive", &upload.exclusive, err) < 0
       || read_sha256 (request, sha256, &upload.sha256, err) < 0
-      || api_slot_take (request, SLOT_TRANSFER, err) < 0)
+      || api_slot_take (request, SHARE_TRANSFERS, err) < 0)
     return -1;
   r = sandbox_upload_as (request->server->host, id, &upload, &call, &report,
                          err);
-  api_slot_give (SLOT_TRANSFER);
+  api_slot_give (request, SHARE_TRANSFERS);
   return r < 0 ? -1 : reply_json (request, 200, report, err);
 }
 
@@ -418,7 +418,7 @@ watch_get (struct request *request, struct error **err)
   auto_free char *path = api_path (request, 1, err);
   struct api_stream reply = { .size = UINT64_MAX, .status = 200,
                               .type = LINES, .events = 1,
-                              .slot = SLOT_WATCH };
+                              .slot = SHARE_WATCHES };
   auto_json json_t *stat = NULL;
   const char *kind, *id;
 
@@ -431,12 +431,12 @@ watch_get (struct request *request, struct error **err)
                       kind ? kind : "thing");
   if (request->head)
     return reply_nothing (request, 200, UINT64_MAX, err);
-  if (api_slot_take (request, SLOT_WATCH, err) < 0)
+  if (api_slot_take (request, SHARE_WATCHES, err) < 0)
     return -1;
   if (sandbox_watch (request->server->host, id, path, &call, &reply.stream,
                      err) == 0)
     return api_reply_stream (request, &reply, err);
-  api_slot_give (SLOT_WATCH);
+  api_slot_give (request, SHARE_WATCHES);
   return -1;
 }
 

@@ -23,7 +23,6 @@
 #include "server/exchange.h"
 
 #define KEY_MAX 255
-#define ENTRIES_MAX 4096
 #define BODY_MAX (256 << 10)
 #define BYTES_MAX (64 << 20)    /* of all bodies in memory */
 #define FILE_MAX (1 << 20)
@@ -31,9 +30,21 @@
 /* Files that are added until old ones are looked for. */
 #define SWEEP_EVERY 256
 
+/* A name begins with these of its tenant's hash: whose it is shows without a
+ * record of its own, in a file's name too. */
+#define TENANT_DIGITS 16
+
+/* What one tenant has. */
+struct owner {
+  struct owner *next;
+  char tenant[TENANT_DIGITS];
+  size_t count, bytes;
+};
+
 struct idempotent {
   struct idempotent *next;      /* lock, as all that follows */
-  char name[SHA256_HEX_SIZE];   /* of the tenant and the key */
+  struct owner *owner;
+  char name[SHA256_HEX_SIZE];   /* of the tenant; of the tenant and the key */
   char hash[SHA256_HEX_SIZE];   /* of the request */
   int64_t time_ns;              /* since the epoch */
   int working;
@@ -49,6 +60,7 @@ struct idempotency {
   const struct place *place;
   pthread_mutex_t lock;
   struct idempotent *entries;   /* lock: the newest first */
+  struct owner *owners;         /* lock */
   size_t count, added;          /* lock */
   size_t bytes;                 /* lock: of bodies */
 };
@@ -171,21 +183,54 @@ entry_read (const struct idempotency *idempotency, const char *name)
 
 struct old_file {
   int64_t time;
+  size_t rank;                  /* how many of its tenant's are newer */
   char name[SHA256_HEX_SIZE];
 };
 
 static int
-newest_first (const void *a, const void *b)
+newest_first (const struct old_file *x, const struct old_file *y)
+{
+  return x->time < y->time ? 1 : x->time > y->time ? -1 : 0;
+}
+
+static int
+by_tenant (const void *a, const void *b)
+{
+  const struct old_file *x = a, *y = b;
+  const int order = memcmp (x->name, y->name, TENANT_DIGITS);
+
+  return order ? order : newest_first (x, y);
+}
+
+static int
+by_rank (const void *a, const void *b)
 {
   const struct old_file *x = a, *y = b;
 
-  return x->time < y->time ? 1 : x->time > y->time ? -1 : 0;
+  return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1)
+                            : newest_first (x, y);
+}
+
+/* Of whoever has most the oldest come last. */
+static void
+files_sort (struct old_file *files, size_t n)
+{
+  size_t i;
+
+  if (n == 0)
+    return;
+  qsort (files, n, sizeof *files, by_tenant);
+  files[0].rank = 0;
+  for (i = 1; i < n; i++)
+    files[i].rank = memcmp (files[i].name, files[i - 1].name, TENANT_DIGITS)
+                      ? 0 : files[i - 1].rank + 1;
+  qsort (files, n, sizeof *files, by_rank);
 }
 
 /* Files of a day ago, beyond the number that is kept, and of what was killed
  * while it wrote one. */
 static void
-files_sweep (const struct idempotency *idempotency)
+files_sweep (const struct idempotency *idempotency, uint64_t most)
 {
   int dir = folder_open (idempotency);
   DIR *stream = dir < 0 ? NULL : fdopendir (dir);
@@ -217,10 +262,9 @@ files_sweep (const struct idempotency *idempotency)
     files[n].time = st.st_mtime;
     memcpy (files[n++].name, entry->d_name, SHA256_HEX_SIZE);
   }
-  if (n > 0)
-    qsort (files, n, sizeof *files, newest_first);
+  files_sort (files, n);
   for (i = 0; i < n; i++)
-    if (i >= ENTRIES_MAX || files[i].time < oldest)
+    if (i >= most || files[i].time < oldest)
       unlinkat (dir, files[i].name, 0);
   free (files);
   closedir (stream);
@@ -239,26 +283,64 @@ find_locked (struct idempotency *idempotency, const char *name)
   return NULL;
 }
 
+/* -1: no memory, and the entry is not taken. */
+static int
+insert_locked (struct idempotency *idempotency, struct idempotent *entry)
+{
+  struct owner *owner = idempotency->owners;
+
+  while (owner && memcmp (owner->tenant, entry->name, TENANT_DIGITS) != 0)
+    owner = owner->next;
+  if (!owner) {
+    owner = calloc (1, sizeof *owner);
+    if (!owner)
+      return -1;
+    memcpy (owner->tenant, entry->name, TENANT_DIGITS);
+    owner->next = idempotency->owners;
+    idempotency->owners = owner;
+  }
+  entry->owner = owner;
+  owner->count++;
+  owner->bytes += entry->size;
+  entry->next = idempotency->entries;
+  idempotency->entries = entry;
+  idempotency->count++;
+  idempotency->bytes += entry->size;
+  return 0;
+}
+
 static void
 remove_locked (struct idempotency *idempotency, struct idempotent **p)
 {
   struct idempotent *entry = *p;
+  struct owner *owner = entry->owner, **q = &idempotency->owners;
 
   *p = entry->next;
   idempotency->count--;
   idempotency->bytes -= entry->size;
+  owner->bytes -= entry->size;
+  if (--owner->count == 0) {
+    while (*q != owner)
+      q = &(*q)->next;
+    *q = owner->next;
+    free (owner);
+  }
   entry_free (entry);
 }
 
-/* The one that is not at work which the list ends with; `forget`: on the disk,
- * too.  -1: there is none. */
+/* Of whoever has most, in number or bytes, the oldest that is not at work: nobody
+ * pushes out what others keep before they keep more.  `forget`: on the disk, too.
+ * -1: there is none. */
 static int
 drop_oldest_locked (struct idempotency *idempotency, int forget)
 {
   struct idempotent **p, **last = NULL;
 
   for (p = &idempotency->entries; *p; p = &(*p)->next)
-    if (!(*p)->working)
+    if (!(*p)->working
+        && (!last || (*p)->owner == (*last)->owner
+            || (forget ? (*p)->owner->count > (*last)->owner->count
+                       : (*p)->owner->bytes > (*last)->owner->bytes)))
       last = p;
   if (!last)
     return -1;
@@ -269,10 +351,19 @@ drop_oldest_locked (struct idempotency *idempotency, int forget)
 }
 
 static int
-make_room_locked (struct idempotency *idempotency)
+make_room_locked (struct idempotency *idempotency, uint64_t most)
 {
-  return idempotency->count < ENTRIES_MAX
-           ? 0 : drop_oldest_locked (idempotency, 1);
+  while (idempotency->count >= most)
+    if (drop_oldest_locked (idempotency, 1) < 0)
+      return -1;
+  return 0;
+}
+
+/* How many are kept. */
+static uint64_t
+most_of (const struct request *request)
+{
+  return exchange_of (request)->config->limits.keys;
 }
 
 /* One that there is, of today; in memory or on the disk. */
@@ -283,12 +374,10 @@ look_up_locked (struct idempotency *idempotency, const char *name)
 
   if (!p) {
     entry = entry_read (idempotency, name);
+    if (entry && insert_locked (idempotency, entry) < 0)
+      entry_free (steal (entry));
     if (!entry)
       return NULL;
-    entry->next = idempotency->entries;
-    idempotency->entries = entry;
-    idempotency->count++;
-    idempotency->bytes += entry->size;
     p = &idempotency->entries;
   }
   entry = *p;
@@ -336,17 +425,18 @@ begin_locked (struct idempotency *idempotency, struct request *request,
   if (entry && entry->status)
     return replay_locked (request, entry, err);
   if (!entry) {
-    if (make_room_locked (idempotency) < 0)
-      return error_set (err, E_LIMIT, 0, "%d requests with a key are at work",
-                        ENTRIES_MAX);
+    if (make_room_locked (idempotency, most_of (request)) < 0)
+      return error_set (err, E_LIMIT, 0, "%zu requests with a key are at work",
+                        idempotency->count);
     entry = calloc (1, sizeof *entry);
     if (!entry)
       return error_set (err, E_NO_MEMORY, 0, "a request");
     memcpy (entry->name, name, sizeof entry->name);
     memcpy (entry->hash, hash, sizeof entry->hash);
-    entry->next = idempotency->entries;
-    idempotency->entries = entry;
-    idempotency->count++;
+    if (insert_locked (idempotency, entry) < 0) {
+      free (entry);
+      return error_set (err, E_NO_MEMORY, 0, "a request");
+    }
   }
   entry->time_ns = coffer_realtime_ns ();
   entry->working = 1;
@@ -389,12 +479,17 @@ static void
 name_hash (const struct request *request, const char *key,
            char out[SHA256_HEX_SIZE])
 {
+  char tenant[SHA256_HEX_SIZE];
   SHA2_CTX context;
 
   sha256_begin (&context);
   add_text (&context, request->caller.tenant);
+  sha256_end (&context, tenant);
+  sha256_begin (&context);
+  add_text (&context, request->caller.tenant);
   add_text (&context, key);
   sha256_end (&context, out);
+  memcpy (out, tenant, TENANT_DIGITS);
 }
 
 static int
@@ -476,6 +571,7 @@ idempotency_end (struct request *request, struct idempotent *take, int done)
   pthread_mutex_lock (&idempotency->lock);
   if (done && reply_keep (take, request->reply) == 0) {
     idempotency->bytes += take->size;
+    take->owner->bytes += take->size;
     while (idempotency->bytes > BYTES_MAX
            && drop_oldest_locked (idempotency, 0) == 0)
       ;
@@ -527,7 +623,7 @@ idempotency_sandbox (struct request *request, const char **id, int *again,
   sweep = ++idempotency->added % SWEEP_EVERY == 0;
   pthread_mutex_unlock (&idempotency->lock);
   if (sweep)
-    files_sweep (idempotency);
+    files_sweep (idempotency, most_of (request));
   if (r < 0)
     return error_set (err, E_IO, errno, "%s/idempotency",
                       idempotency->place->state);
@@ -538,8 +634,8 @@ idempotency_sandbox (struct request *request, const char **id, int *again,
 /* ---- all of them ---------------------------------------------------------- */
 
 int
-idempotency_open (const struct place *place, struct idempotency **out,
-                  struct error **err)
+idempotency_open (const struct place *place, uint64_t most,
+                  struct idempotency **out, struct error **err)
 {
   struct idempotency *idempotency = calloc (1, sizeof *idempotency);
 
@@ -547,7 +643,7 @@ idempotency_open (const struct place *place, struct idempotency **out,
     return error_set (err, E_NO_MEMORY, 0, "the server");
   idempotency->place = place;
   pthread_mutex_init (&idempotency->lock, NULL);
-  files_sweep (idempotency);
+  files_sweep (idempotency, most);
   *out = idempotency;
   return 0;
 }

@@ -4,7 +4,8 @@
  * same key with the same request gets the reply of the first, for a day; with
  * another request it is refused, as it is while the first is at work.
  *
- * Keys are a tenant's.  Only what was done is kept: a request that failed may be
+ * Keys are a tenant's.  There are so many at a time (serve.limits.keys), and when
+ * there are more, of the tenant that has most the oldest is forgotten.  Only what was done is kept: a request that failed may be
  * sent again and is then tried again.  What makes a sandbox is kept on the disk
  * (STATE/idempotency/), and what it is going to be called before it is made, so
  * that also a daemon that is killed in between makes no second one. */
@@ -18,8 +19,9 @@
 struct idempotency;
 struct idempotent;              /* a request of a key, at work */
 
-int idempotency_open (const struct place *place, struct idempotency **out,
-                      struct error **err);
+/* most: that are kept on the disk now. */
+int idempotency_open (const struct place *place, uint64_t most,
+                      struct idempotency **out, struct error **err);
 void idempotency_close (struct idempotency *idempotency);
 
 /* Before a request is handled: 0, and *out is NULL for one without a key; 1 when

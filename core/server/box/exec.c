@@ -135,6 +135,7 @@ run (struct box *box, struct request *request, struct box_session *session,
   };
 
   exec->capture.request = &ask;
+  exec->capture.out.hold = exec->capture.err.hold = request_output (request);
   return sandbox_exec_capture (box->server->host, session->sandbox,
                                &exec->capture, request->cancel_fd, err);
 }
@@ -219,8 +220,8 @@ exec_json (const struct box_session *session, struct box_exec *exec)
   json_object_set_new (json, "preview", preview_of (out, err));
   json_object_set_new (json, "stdout", out);
   json_object_set_new (json, "stderr", err);
-  json_object_set_new (json, "stdout_bytes", json_u64 (exec->capture.out.total));
-  json_object_set_new (json, "stderr_bytes", json_u64 (exec->capture.err.total));
+  json_object_set_new (json, "stdout_bytes", json_u64 (capture_bytes (&exec->capture.out)));
+  json_object_set_new (json, "stderr_bytes", json_u64 (capture_bytes (&exec->capture.err)));
   json_object_set_new (json, "stdout_truncated", json_boolean (cut_out));
   json_object_set_new (json, "stderr_truncated", json_boolean (cut_err));
   json_object_set_new (json, "truncated", json_boolean (cut_out || cut_err));

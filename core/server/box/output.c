@@ -78,15 +78,19 @@ box_output (const struct capture *capture, size_t limit, int *truncated)
   size_t room, head;
   int r;
 
-  *truncated = total > limit;
-  if (!*truncated)
-    r = add_part (&out, capture, 0, total, 0, 0);
-  else {
+  *truncated = total > limit || capture->lost > 0;
+  if (total <= limit) {
+    r = add_part (&out, capture, 0, total, 0, *truncated);
+    if (capture->lost)
+      coffer_buffer_printf (&out, "\n[%llu bytes truncated]\n",
+                            (unsigned long long) capture->lost);
+  } else {
     room = limit > 2 * NOTICE_ROOM ? limit - NOTICE_ROOM : limit / 2;
     head = room / 5 * 3;
     r = add_part (&out, capture, 0, head, 0, 1);
     coffer_buffer_printf (&out, "\n[%llu bytes truncated]\n",
-                          (unsigned long long) (total - room));
+                          (unsigned long long) (capture_bytes (capture)
+                                                - room));
     r |= add_part (&out, capture, total - (room - head), total, 1, 0);
   }
   if (r < 0 || out.failed || capture->failed)
