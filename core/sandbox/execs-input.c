@@ -71,7 +71,7 @@ writer_end (struct live_exec *live, int *fd)
 }
 
 /* Waits for bytes, or notices that nobody will ever read them.  1: there is
- * something to read. */
+ * something to read, or the end: who has read all and left has missed nothing. */
 static int
 source_wait (int from, int to, int cancel_fd)
 {
@@ -84,7 +84,7 @@ source_wait (int from, int to, int cancel_fd)
       return -1;
   if (fds[1].revents)
     errno = ECANCELED;
-  else if (fds[2].revents & (POLLERR | POLLNVAL))
+  else if (!fds[0].revents && (fds[2].revents & (POLLERR | POLLNVAL)))
     errno = EPIPE;
   else
     return 1;

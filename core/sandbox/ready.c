@@ -438,18 +438,26 @@ values_now (struct host *host, const char *name)
            ? profile_to_json (profile) : NULL;
 }
 
+/* Its life would begin before it is asked for, and end before that. */
+static int
+has_ttl (const json_t *values)
+{
+  return json_object_get (json_object_get (values, "values"),
+                          profile_json_key (PROFILE_TTL)) != NULL;
+}
+
 static struct made *
 made_take (struct host *host, const struct sandbox_request *request)
 {
   struct ready *ready = host->ready;
-  auto_json json_t *values = values_now (host, request->profile);
+  json_t *values = values_now (host, request->profile);
   struct made *made = NULL;
   struct kind *kind;
 
-  /* Its life would begin before it is asked for, and end before that. */
-  if (!values || json_object_get (json_object_get (values, "values"),
-                                  profile_json_key (PROFILE_TTL)))
+  if (!values || has_ttl (values)) {
+    json_decref (values);
     return NULL;
+  }
   pthread_mutex_lock (&ready->lock);
   kind = kind_find_locked (ready, request);
   if (!kind)
@@ -458,6 +466,8 @@ made_take (struct host *host, const struct sandbox_request *request)
     kind_renew_locked (ready, kind, values);
     made = kind_take_locked (ready, kind);
   }
+  /* A kind may have it too, and others count its references. */
+  json_decref (values);
   pthread_mutex_unlock (&ready->lock);
   return made;
 }

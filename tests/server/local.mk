@@ -6,6 +6,7 @@ EXTRA_DIST += %D%/client.py %D%/files-client.py %D%/folders-client.py \
 SCENARIOS += \
   %D%/audit.sh \
   %D%/box.sh \
+  %D%/box-socket.py \
   %D%/box-shapes.py \
   %D%/execute.sh \
   %D%/files.sh \

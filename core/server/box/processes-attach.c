@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The streams of a process: its output in lines, its input, its logs.  Output is
- * read from the log that it is written to, so that a process never waits for
- * anybody to attach, and what nobody has seen yet is still there. */
+/* The streams of a process: its output in lines, its input, its logs; and those
+ * lines as NDJSON.  Output is read from the log that it is written to, so that a
+ * process never waits for anybody to attach, and what nobody has seen yet is
+ * still there. */
 
 #include <config.h>
 
@@ -13,30 +14,11 @@
 #include <coffer/buffer.h>
 #include <coffer/fd.h>
 
-#include "server/box/processes.h"
+#include "server/box/attach.h"
 #include "server/box/sessions.h"
 #include "server/server.h"
 
-#define FRAME_MAX (1 << 20)      /* a longer one comes in parts */
-
-struct attach {
-  struct box *box;
-  struct box_session *session;
-  char *process;                /* its id, and the command's */
-  char *exec;
-  struct exec_log *log;
-  int cancel_fd;
-  uint64_t seq;                 /* of the next event */
-  size_t skip;                  /* of its bytes, which somebody has seen */
-  /* Behind the last line: of those made, and of those that were sent. */
-  struct box_mark made, seen;
-  struct coffer_buffer line;    /* what there is of one */
-  struct coffer_buffer out;     /* frames that are not sent yet */
-  size_t sent;                  /* of them */
-  int ended;
-};
-
-/* ---- frames -------------------------------------------------------------- */
+/* ---- lines of JSON ------------------------------------------------------- */
 
 static void
 frame_add (struct attach *attach, json_t *take_frame)
@@ -51,14 +33,44 @@ frame_add (struct attach *attach, json_t *take_frame)
 }
 
 static void
-line_add (struct attach *attach, const char *bytes, size_t size, int partial)
+json_line (struct attach *attach, const char *bytes, size_t size,
+           enum attach_part part)
 {
   json_t *frame = json_object ();
 
   json_object_set_new (frame, "line", json_bytes (bytes, size));
-  if (partial)
+  if (part != ATTACH_LINE)
     json_object_set_new (frame, "partial", json_true ());
   frame_add (attach, frame);
+}
+
+static void
+json_dropped (struct attach *attach, uint64_t bytes)
+{
+  frame_add (attach, json_pack ("{s:s, s:I}", "event", "dropped", "bytes",
+                                (json_int_t) bytes));
+}
+
+static void
+json_exited (struct attach *attach, const json_t *code)
+{
+  frame_add (attach, json_pack ("{s:s, s:O}", "event", "exited", "exit_code",
+                                code));
+}
+
+static const struct attach_framing json_framing = {
+  json_line, json_dropped, json_exited
+};
+
+/* ---- what there is of it -------------------------------------------------- */
+
+static void
+line_add (struct attach *attach, enum attach_part part)
+{
+  attach->framing->line (attach, attach->line.data ? attach->line.data : "",
+                         attach->line.size, part);
+  attach->failed |= attach->line.failed;
+  coffer_buffer_clear (&attach->line);
 }
 
 static void
@@ -78,10 +90,8 @@ bytes_add (struct attach *attach, const char *start, size_t size)
     n += newline != NULL;
     bytes += n;
     size -= n;
-    if (newline || attach->line.size >= FRAME_MAX) {
-      line_add (attach, attach->line.data ? attach->line.data : "",
-                attach->line.size, newline == NULL);
-      coffer_buffer_clear (&attach->line);
+    if (newline || attach->line.size >= ATTACH_PART) {
+      line_add (attach, newline ? ATTACH_LINE : ATTACH_PIECE);
       attach->made = (struct box_mark){ attach->seq, (size_t) (bytes - start) };
     }
   }
@@ -94,10 +104,8 @@ end_add (struct attach *attach)
   json_t *code = json_object_get (facts, "status");
 
   if (attach->line.size > 0)
-    line_add (attach, attach->line.data, attach->line.size, 1);
-  coffer_buffer_clear (&attach->line);
-  frame_add (attach, json_pack ("{s:s, s:o}", "event", "exited", "exit_code",
-                                code ? json_incref (code) : json_null ()));
+    line_add (attach, ATTACH_REST);
+  attach->framing->exited (attach, code ? code : json_null ());
   attach->ended = 1;
 }
 
@@ -120,8 +128,7 @@ event_add (struct attach *attach, const struct exec_event *event)
     return 0;
   case EXEC_EVENT_DROPPED:
     if (event->stream == 1)
-      frame_add (attach, json_pack ("{s:s, s:I}", "event", "dropped", "bytes",
-                                    (json_int_t) event->offset));
+      attach->framing->dropped (attach, event->offset);
     return 0;
   default:
     end_add (attach);
@@ -131,18 +138,15 @@ event_add (struct attach *attach, const struct exec_event *event)
 
 /* ---- the stream ---------------------------------------------------------- */
 
-static ssize_t
-attach_fill (void *data, char *out, size_t max)
+int
+attach_next (struct attach *attach)
 {
-  struct attach *attach = data;
   struct exec_event event;
-  size_t left;
   int r;
 
-  while (attach->sent == attach->out.size && !attach->ended) {
-    coffer_buffer_clear (&attach->out);
-    attach->sent = 0;
-    attach->seen = attach->made;
+  coffer_buffer_clear (&attach->out);
+  attach->seen = attach->made;
+  while (attach->out.size == 0 && !attach->ended) {
     r = exec_log_event (attach->log, attach->seq, &event);
     if (r < 0)
       end_add (attach);
@@ -154,20 +158,35 @@ attach_fill (void *data, char *out, size_t max)
         return -1;
       attach->seq++;
     }
-    if (attach->out.failed)
+    if (attach->out.failed || attach->failed)
       return -1;
   }
-  left = attach->out.size - attach->sent;
+  return attach->out.size > 0;
+}
+
+static ssize_t
+attach_fill (void *data, char *out, size_t max)
+{
+  struct attach *attach = data;
+  size_t left = attach->out.size - attach->sent;
+  int r;
+
+  if (left == 0) {
+    r = attach_next (attach);
+    if (r <= 0)
+      return r;
+    attach->sent = 0;
+    left = attach->out.size;
+  }
   if (left > max)
     left = max;
-  if (left > 0)
-    memcpy (out, attach->out.data + attach->sent, left);
+  memcpy (out, attach->out.data + attach->sent, left);
   attach->sent += left;
   return (ssize_t) left;
 }
 
 /* The next who attaches goes on behind the last line that was made. */
-static void
+void
 attach_free (void *data)
 {
   struct attach *attach = data;
@@ -211,21 +230,22 @@ attach_take_locked (struct box_session *session, const char *id,
   return 0;
 }
 
-int
-box_process_attach (struct box *box, struct request *request,
-                    struct box_session *session, const char *id,
-                    struct error **err)
+struct attach *
+attach_new (struct box *box, struct request *request,
+            struct box_session *session, const char *id,
+            const struct attach_framing *framing, struct error **err)
 {
   struct attach *attach = calloc (1, sizeof *attach);
-  struct reply_stream stream = { attach_fill, attach_free, attach };
   int r;
 
   if (attach == NULL) {
     box_session_leave (box, session);
-    return error_set (err, E_NO_MEMORY, 0, "out of memory");
+    error_set (err, E_NO_MEMORY, 0, "out of memory");
+    return NULL;
   }
   attach->box = box;
   attach->session = session;
+  attach->framing = framing;
   attach->cancel_fd = request->cancel_fd;
   pthread_mutex_lock (&box->lock);
   r = attach_take_locked (session, id, attach, err);
@@ -235,13 +255,29 @@ box_process_attach (struct box *box, struct request *request,
     free (attach->exec);
     free (attach);
     box_session_leave (box, session);
-    return -1;
+    return NULL;
   }
   if (exec_log_find (execs_logs (box->server->execs), session->sandbox,
-                     attach->exec, &attach->log, err) < 0) {
-    attach_free (attach);
+                     attach->exec, &attach->log, err) == 0)
+    return attach;
+  attach_free (attach);
+  return NULL;
+}
+
+int
+box_process_attach (struct box *box, struct request *request,
+                    struct box_session *session, const char *id,
+                    struct error **err)
+{
+  struct attach *attach;
+  struct reply_stream stream = { attach_fill, attach_free, NULL };
+
+  if (socket_is_wanted (request))
+    return box_process_socket (box, request, session, id, err);
+  attach = attach_new (box, request, session, id, &json_framing, err);
+  if (attach == NULL)
     return -1;
-  }
+  stream.data = attach;
   return reply_stream (request, 200, "application/x-ndjson", &stream, err);
 }
 
@@ -264,6 +300,25 @@ exec_of (struct box *box, const struct box_session *session, const char *id,
   return exec;
 }
 
+int
+box_line_write (struct box *box, const struct box_session *session,
+                const char *exec, const char *bytes, size_t size,
+                int cancel_fd, struct error **err)
+{
+  coffer_autobuffer struct coffer_buffer line = { 0 };
+  coffer_autoclose int from = -1;
+  uint64_t written = 0;
+
+  coffer_buffer_add (&line, bytes, size);
+  if (line.size == 0 || line.data[line.size - 1] != '\n')
+    coffer_buffer_add_string (&line, "\n");
+  from = line.failed ? -1 : coffer_memfd_sealed ("line", line.data, line.size);
+  if (from < 0)
+    return error_set (err, E_IO, errno, "a message");
+  return execs_write (box->server->execs, session->sandbox, exec, from,
+                      cancel_fd, &written, err);
+}
+
 /* One message, which becomes a line. */
 int
 box_process_input (struct box *box, struct request *request,
@@ -271,20 +326,11 @@ box_process_input (struct box *box, struct request *request,
                    struct error **err)
 {
   auto_free char *exec = exec_of (box, session, id, err);
-  coffer_autobuffer struct coffer_buffer line = { 0 };
-  coffer_autoclose int from = -1;
-  uint64_t written = 0;
 
-  if (exec == NULL)
-    return -1;
-  coffer_buffer_add (&line, request->body_text, request->body_size);
-  if (line.size == 0 || line.data[line.size - 1] != '\n')
-    coffer_buffer_add_string (&line, "\n");
-  from = line.failed ? -1 : coffer_memfd_sealed ("line", line.data, line.size);
-  if (from < 0)
-    return error_set (err, E_IO, errno, "a message");
-  return execs_write (box->server->execs, session->sandbox, exec, from,
-                      request->cancel_fd, &written, err);
+  return exec == NULL
+           ? -1 : box_line_write (box, session, exec, request->body_text,
+                                  request->body_size, request->cancel_fd,
+                                  err);
 }
 
 /* Only descriptors keep what a log has while it is cleared away. */
