@@ -73,7 +73,7 @@ settle (struct execs *execs, struct live_exec *live, json_t *take_facts)
                        json_integer (coffer_realtime_ns ()));
   pthread_mutex_lock (&execs->lock);
   if (!live->settled)
-    live->facts = json_incref (take_facts);
+    live->facts = steal (take_facts);
   live->settled = 1;
   pthread_mutex_unlock (&execs->lock);
   json_decref (take_facts);

@@ -418,8 +418,10 @@ def main ():
     drained (server)
     server.request ("DELETE", BOX)
     d.equal ("the daemon ends when it is told to", server.stop (), 0)
-    d.ok ("nothing broke in it", not re.search (
-        "Sanitizer|runtime error", server.said (1 << 20)))
+    said = server.said (1 << 20)
+    broke = re.search ("Sanitizer|runtime error", said)
+    d.ok ("nothing broke in it", not broke,
+          broke and said[broke.start ():][:6000])
     d.finish ()
 
 

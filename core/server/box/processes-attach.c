@@ -270,7 +270,7 @@ box_process_attach (struct box *box, struct request *request,
                     struct error **err)
 {
   struct attach *attach;
-  struct reply_stream stream = { attach_fill, attach_free, NULL };
+  struct reply_stream stream = { attach_fill, attach_free, NULL, 0 };
 
   if (socket_is_wanted (request))
     return box_process_socket (box, request, session, id, err);
