@@ -11,9 +11,19 @@
 
 struct audit;
 
+/* A file that would become larger than `size` is renamed to PATH.1, the one of
+ * that name to PATH.2 and so on, and a new one is begun; there are at most `keep`
+ * besides it.  size 0: never. */
+struct audit_options {
+  const char *path;
+  uint64_t size;
+  unsigned keep;
+};
+
 /* Opens or makes the file; a link, or a file that others may write to or that
  * belongs to somebody else, is refused. */
-int audit_open (const char *path, struct audit **out, struct error **err);
+int audit_open (const struct audit_options *options, struct audit **out,
+                struct error **err);
 void audit_free (struct audit *audit);
 
 /* Adds "time" in front.  -1: the line is lost, as the disk is full; that is in

@@ -6,7 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "server/observe.h"
+
+#define AUDIT_SIZE (UINT64_C (64) << 20)
+#define AUDIT_SIZE_MIN (UINT64_C (64) << 10)
+#define AUDIT_KEEP 4
+#define AUDIT_KEEP_MAX 100
+
+void
+observe_config_default (struct observe_config *out)
+{
+  out->audit_size = AUDIT_SIZE;
+  out->audit_keep = AUDIT_KEEP;
+}
 
 void
 observe_config_fini (struct observe_config *config)
@@ -49,19 +62,55 @@ read_path (const struct yaml_source *source, const struct yaml_node *map,
 }
 
 static int
+parse_keep (const char *text, uint64_t *out)
+{
+  return text_parse_u64 (text, 1, AUDIT_KEEP_MAX, out);
+}
+
+/* 0 is for "never", where that is allowed. */
+static int
+read_number (const struct yaml_source *source, const struct yaml_node *map,
+             const char *key, int (*parse) (const char *text, uint64_t *out),
+             uint64_t least, uint64_t *out, struct error **err)
+{
+  const struct yaml_node *node = yaml_get (map, key);
+  auto_free char *text = NULL;
+  uint64_t value = 0;
+
+  if (node == NULL)
+    return 0;
+  if (yaml_text (source, node, key, &text, err) < 0)
+    return -1;
+  if (node->quoted || parse (text, &value) < 0 || (value && value < least))
+    return yaml_fail (source, node, err, "audit.%s: %s", key,
+                      parse == parse_keep
+                        ? "from 1 to 100"
+                        : "a size of 64KiB at least, or 0");
+  *out = value;
+  return 0;
+}
+
+static int
 read_audit (const struct yaml_source *source, const struct yaml_node *node,
             struct observe_config *out, struct error **err)
 {
-  static const char *const keys[] = { "file", NULL };
+  static const char *const keys[] = { "file", "size", "keep", NULL };
+  uint64_t keep = out->audit_keep;
 
   if (node->kind == YAML_SCALAR && strcmp (node->text, "off") == 0) {
     out->audit_off = 1;
     return 0;
   }
   if (node->kind != YAML_MAP)
-    return yaml_fail (source, node, err, "audit: off, or a map with file");
+    return yaml_fail (source, node, err, "audit: off, or a map with file, size"
+                      " and keep");
   if (yaml_check_keys (source, node, keys, err) < 0)
     return -1;
+  if (read_number (source, node, "size", text_parse_size, AUDIT_SIZE_MIN,
+                   &out->audit_size, err) < 0
+      || read_number (source, node, "keep", parse_keep, 1, &keep, err) < 0)
+    return -1;
+  out->audit_keep = (unsigned) keep;
   return read_path (source, node, "file", &out->audit_file, err);
 }
 

@@ -19,6 +19,7 @@
 #include "server/exchange.h"
 #include "server/http.h"
 #include "server/observe.h"
+#include "server/refusals.h"
 #include "server/runs.h"
 #include "server/server.h"
 #include "server/trace.h"
@@ -33,6 +34,7 @@ struct observer {
   struct trace *trace;          /* NULL: no spans */
   pthread_rwlock_t lock;        /* audit */
   struct audit *audit;          /* NULL: off */
+  struct refusals *refusals;
 };
 
 /* ---- opening ------------------------------------------------------------- */
@@ -48,7 +50,10 @@ audit_begin (const struct server *server, const struct observe_config *config,
     return 0;
   if (own == NULL)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
-  return audit_open (config->audit_file ? config->audit_file : own, out, err);
+  return audit_open (&(struct audit_options){
+                       .path = config->audit_file ? config->audit_file : own,
+                       .size = config->audit_size,
+                       .keep = config->audit_keep }, out, err);
 }
 
 static int
@@ -134,6 +139,8 @@ server_write (void *data, struct metrics_page *page)
   sandboxes_write (observer, page);
 }
 
+static void audit (void *data, json_t *line);
+
 static int
 observer_fill (struct observer *observer, const struct observe_config *config,
                struct error **err)
@@ -146,7 +153,8 @@ observer_fill (struct observer *observer, const struct observe_config *config,
       || metrics_add_source (observer->metrics, server_write, observer, err)
            < 0
       || errors_ring_open (state, &observer->errors, err) < 0
-      || audit_begin (server, config, &observer->audit, err) < 0)
+      || audit_begin (server, config, &observer->audit, err) < 0
+      || refusals_new (audit, observer, &observer->refusals, err) < 0)
     return -1;
   return trace_begin (observer, config, err);
 }
@@ -157,6 +165,7 @@ observer_free (struct observer *observer)
   if (observer == NULL)
     return;
   trace_close (observer->trace);
+  refusals_free (observer->refusals);
   audit_free (observer->audit);
   errors_ring_free (observer->errors);
   metrics_free (observer->metrics);
@@ -264,8 +273,9 @@ line_new (const struct request *request, const char *event)
 }
 
 static void
-audit (struct observer *observer, json_t *line)
+audit (void *data, json_t *line)
 {
+  struct observer *observer = data;
   int failed = 0;
 
   pthread_rwlock_rdlock (&observer->lock);
@@ -417,7 +427,9 @@ request_audit (struct observer *observer, const struct request *request,
   json_object_set_new (line, "duration_ms", json_real (milliseconds (ns)));
   json_object_set_new (line, "status", json_integer (status));
   json_object_set_new (line, "verdict", json_string (status_verdict (status)));
-  audit (observer, line);
+  if (status < 400 || status >= 500
+      || refusals_note (observer->refusals, line))
+    audit (observer, line);
 }
 
 static void
@@ -477,14 +489,20 @@ static const struct {
   [OBSERVE_EXECUTE] = { "execute", "execute", METRICS_EXECUTE_SECONDS },
 };
 
+/* Code that the guard rejects is none of that: it has run as far as that. */
+static int
+was_refused (const struct observe_run *run)
+{
+  return run->verdict && strcmp (run->verdict, "refused") == 0;
+}
+
 /* What was refused before there was a sandbox may have named any provider: no
  * series are made of that. */
 static const char *
 provider_label (const struct observe_run *run)
 {
-  const int refused = run->verdict && strcmp (run->verdict, "refused") == 0;
-
-  return run->provider && (run->sandbox || !refused) ? run->provider : "none";
+  return run->provider && (run->sandbox || !was_refused (run)) ? run->provider
+                                                               : "none";
 }
 
 static void
@@ -546,7 +564,8 @@ observe_run (const struct request *request, const struct observe_run *run)
   json_object_set_new (line, "duration_ms",
                        json_real (milliseconds (ended - run->began_ns)));
   json_put_text (line, "verdict", run->verdict);
-  audit (observer, line);
+  if (!was_refused (run) || refusals_note (observer->refusals, line))
+    audit (observer, line);
   if (observer->trace)
     run_trace (observer, request, run, ended);
 }

@@ -23,8 +23,12 @@ struct observe_config {
   int log_json;
   char *audit_file;             /* NULL: STATE/audit.log */
   int audit_off;
+  uint64_t audit_size;          /* a new one is begun; 0: never */
+  unsigned audit_keep;          /* so many old ones are kept */
   struct trace_config otlp;
 };
+/* What holds where nothing is said. */
+void observe_config_default (struct observe_config *out);
 /* "text" or "json"; -1: neither. */
 int observe_log_word (const char *word, struct observe_config *out);
 /* The keys log, audit and otlp of the map `serve`, over what is in *out. */

@@ -98,6 +98,7 @@ config_new (const struct place *place)
   atomic_init (&config->refs, 1);
   serve_limits_default (&config->limits);
   config->box = box_config_default;
+  observe_config_default (&config->observe);
   config->socket = text_printf ("%s/" SOCKET_NAME, place->runtime);
   config->listen = texts_join (NULL, listen);
   config->allow_hosts = texts_join (NULL, NULL);

@@ -130,14 +130,14 @@ audit_lines_are_whole_private_and_go_on_after_a_rename (void **state)
 
   assert_true (asprintf (&path, "%s/audit.log", (char *) *state) > 0);
   assert_true (asprintf (&old, "%s/audit.log.1", (char *) *state) > 0);
-  assert_int_equal (audit_open (path, &audit, NULL), 0);
+  assert_int_equal (audit_open (&(struct audit_options){ .path = path }, &audit, NULL), 0);
   assert_int_equal (audit_write (audit, line), 0);
   assert_int_equal (stat (path, &st), 0);
   assert_int_equal (st.st_mode & 0777, 0600);
   assert_int_equal (rename (path, old), 0);
   assert_int_equal (audit_write (audit, line), 0);
   audit_free (audit);
-  assert_int_equal (audit_open (path, &audit, NULL), 0);
+  assert_int_equal (audit_open (&(struct audit_options){ .path = path }, &audit, NULL), 0);
   assert_int_equal (audit_write (audit, line), 0);
   audit_free (audit);
   fd = open (old, O_RDONLY | O_CLOEXEC);
@@ -162,7 +162,7 @@ audit_begins_a_line_behind_a_part_of_one (void **state)
   assert_true (asprintf (&path, "%s/torn.log", (char *) *state) > 0);
   fd = open (path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   assert_int_equal (coffer_write_all (fd, "{\"ti", 4), 4);
-  assert_int_equal (audit_open (path, &audit, NULL), 0);
+  assert_int_equal (audit_open (&(struct audit_options){ .path = path }, &audit, NULL), 0);
   assert_int_equal (audit_write (audit, line), 0);
   audit_free (audit);
   assert_int_equal (lseek (fd, 0, SEEK_SET), 0);
@@ -186,14 +186,14 @@ audit_refuses_a_link_and_closes_what_others_could_read (void **state)
   assert_true (fd >= 0);
   fchmod (fd, 0644);
   close (fd);
-  assert_int_equal (audit_open (path, &audit, NULL), 0);
+  assert_int_equal (audit_open (&(struct audit_options){ .path = path }, &audit, NULL), 0);
   audit_free (audit);
   assert_int_equal (stat (path, &st), 0);
   assert_int_equal (st.st_mode & 0777, 0600);
   assert_int_equal (symlink (path, link), 0);
-  assert_int_equal (audit_open (link, &audit, NULL), -1);
+  assert_int_equal (audit_open (&(struct audit_options){ .path = link }, &audit, NULL), -1);
   assert_int_equal (chmod (path, 0622), 0);
-  assert_int_equal (audit_open (path, &audit, NULL), -1);
+  assert_int_equal (audit_open (&(struct audit_options){ .path = path }, &audit, NULL), -1);
 }
 
 /* ---- errors of late ------------------------------------------------------ */
