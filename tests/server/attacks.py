@@ -734,6 +734,36 @@ def gone (world):
         ("POST", box + "/execs?wait=1", {"argv": ["/bin/true"]})))
 
 
+# ---- what is this machine's own ----------------------------------------------
+
+def reached (world, entry, own=False):
+    """Whether a token may ask for it; the daemon's user may."""
+    r = world.ask ("POST", "/api/v1/sandboxes",
+                   {"ttl_ms": 60000, "network": "allow", "allow": [entry]},
+                   **{} if own else {"token": world.token, "over": "tcp"})
+    if r.status == 201:
+        world.ask ("DELETE", "/api/v1/sandboxes/" + r.json ()["id"])
+    return str (r.status)
+
+
+rows ("NE06", "an address that is asked for", reached, (
+    ("loopback", "127.0.0.1:80"), ("loopback, of version 6", "[::1]:80"),
+    ("loopback in version 6", "[::ffff:127.0.0.1]:80"),
+    ("none, which is loopback", "0.0.0.0:80"),
+    ("of a cloud's secrets", "169.254.169.254:80"),
+    ("private", "10.0.0.1:80"), ("as a number", "2130706433:80"),
+    ("in octal", "0177.0.0.1:80"), ("public", "8.8.8.8:53"),
+    ("a name", "example.com:443"),
+    ("loopback, by the daemon's user", "127.0.0.1:80", True)))
+
+
+@case ("NE06", "an address that a session asks for")
+def reached_box (world):
+    return str (world.ask ("POST", "/api/v1/box/exec", {
+        "session_id": "ne06", "cmd": "true", "network": "on",
+        "allow": ["127.0.0.1:80"]}, token=world.token, over="tcp").status)
+
+
 # ---- secrets -----------------------------------------------------------------
 
 def written (world):

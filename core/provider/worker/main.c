@@ -37,16 +37,16 @@ __tsan_default_options (void)
   return "die_after_fork=0";
 }
 
-/* It knows of open() and not of openat(): a number that one thread has closed,
- * in a child's own table say, and another got of openat() is the first one's
- * still to it. */
+/* It does not know of each call that makes or closes a descriptor, as openat()
+ * and those of children that share the memory: a number that one thread had and
+ * another has now is the first one's still to it. */
 const char *__tsan_default_suppressions (void)
   __attribute__ ((visibility ("default")));
 
 const char *
 __tsan_default_suppressions (void)
 {
-  return "race_top:fstat\n";
+  return "race_top:fstat\nrace_top:close\n";
 }
 #endif
 

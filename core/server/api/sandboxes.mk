@@ -6,6 +6,7 @@ core_server_libserver_a_SOURCES += \
   %D%/execs.c %D%/own.h \
   %D%/fields.c %D%/fields.h \
   %D%/idempotency.c %D%/idempotency.h \
+  %D%/allow.c \
   %D%/mounts.c \
   %D%/sandboxes.c \
   %D%/spec.c %D%/spec.h

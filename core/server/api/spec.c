@@ -165,7 +165,8 @@ api_spec_read (const struct request *request, struct api_spec *out,
 
   if (check_twice (request->body, err) < 0
       || fields_read (request->body, table, out, err) < 0
-      || read_mounts (request, out, err) < 0)
+      || read_mounts (request, out, err) < 0
+      || api_allow_check (request, view (&out->allow), err) < 0)
     return -1;
   asked->isolated = !config->host_provider;
   asked->tenant = request->caller.tenant;

@@ -22,6 +22,9 @@ int api_spec_read (const struct request *request, struct api_spec *out,
 void api_spec_fini (struct api_spec *spec);
 #define auto_api_spec __attribute__ ((cleanup (api_spec_fini)))
 
+/* E_DENIED for what a request may not ask to be reached. */
+int api_allow_check (const struct request *request, const char *const *allow,
+                     struct error **err);
 /* mounts.c: opens what a caller names, into out->source and source_fd. */
 int api_mount_open (const struct request *request, const char *source,
                     int writable, struct sandbox_mount *out,

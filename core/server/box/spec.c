@@ -234,7 +234,8 @@ number_of (const json_t *spec, const char *name)
 
 /* Whole networks are nobody's: what may be reached has a name. */
 static int
-network_make (const json_t *spec, struct box_request *out, struct error **err)
+network_make (const struct request *asking, const json_t *spec,
+              struct box_request *out, struct error **err)
 {
   const char *word = json_string_value (json_object_get (spec, "network"));
   const json_t *list = json_object_get (spec, "allow"), *item;
@@ -255,7 +256,7 @@ network_make (const json_t *spec, struct box_request *out, struct error **err)
     out->allow[i] = json_string_value (item);
   if (n)
     out->request.allow = out->allow;
-  return 0;
+  return api_allow_check (asking, out->request.allow, err);
 }
 
 static int
@@ -303,7 +304,7 @@ box_request_make (const struct request *asking, const char *id,
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
   out->metadata[0] = out->label;
   request->metadata = out->metadata;
-  if (network_make (spec, out, err) < 0)
+  if (network_make (asking, spec, out, err) < 0)
     return -1;
   return mount_make (asking, spec, out, err);
 }
