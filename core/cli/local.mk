@@ -77,11 +77,11 @@ cli_libs = sdk/lib/libcoffer-provider.a $(FFI_LIBS) $(YAML_LIBS) \
 noinst_PROGRAMS += coffer
 coffer_CFLAGS = $(HOST_CC_FLAGS)
 coffer_LDFLAGS = $(HOST_LINK_FLAGS)
-coffer_SOURCES = %D%/main.c
-coffer_LDADD = $(cli_archives) core/base/libplace-build.a $(cli_libs)
+coffer_SOURCES = %D%/main.c %D%/built-in.c %D%/built-in.h
+coffer_LDADD = $(LINUX_BUILT_IN) $(cli_archives) core/base/libplace-build.a $(cli_libs)
 
 bin_PROGRAMS += %D%/coffer
 %C%_coffer_CFLAGS = $(HOST_CC_FLAGS)
 %C%_coffer_LDFLAGS = $(HOST_LINK_FLAGS)
-%C%_coffer_SOURCES = %D%/main.c
-%C%_coffer_LDADD = $(cli_archives) core/base/libplace-install.a $(cli_libs)
+%C%_coffer_SOURCES = $(coffer_SOURCES)
+%C%_coffer_LDADD = $(LINUX_BUILT_IN) $(cli_archives) core/base/libplace-install.a $(cli_libs)

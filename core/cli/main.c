@@ -12,9 +12,11 @@
 #include <fcntl.h>
 
 #include "base/log.h"
+#include "cli/built-in.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/scope.h"
+#include "provider/built-in.h"
 
 /* A program started without standard descriptors would otherwise open a
  * file of its own as one of them and print into it. */
@@ -104,7 +106,9 @@ main (int argc, char **argv)
     return 125;
   }
   survive_writes ();
+  cli_built_in ();
   status = run_command (&cli, argc, argv, &err);
+  built_in_end ();
   if (status < 0 && output_unwanted (err)) {
     status = 128 + SIGPIPE;
   } else if (status < 0) {

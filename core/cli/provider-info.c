@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/provider.h"
+#include "provider/built-in.h"
 #include "provider/manifest.h"
 
 /* -- text ------------------------------------------------------------------ */
@@ -100,7 +101,7 @@ print_identity (const struct registry_entry *entry)
 }
 
 static void
-print_bytes (const struct manifest *m)
+print_bytes (const struct manifest *m, int built_in)
 {
   size_t i;
 
@@ -108,6 +109,9 @@ print_bytes (const struct manifest *m)
     printf ("%-14s %s (%s) sha256 %s\n", i ? "" : "module",
             m->modules[i].file, m->modules[i].arch,
             m->modules[i].sha256[0] ? m->modules[i].sha256 : "not sealed");
+  if (built_in)
+    print_line ("built in", "run has the same build in itself, and reads none"
+                            " of the module");
   for (i = 0; i < m->n_files; i++)
     printf ("%-14s %s sha256 %s\n", i ? "" : "files", m->files[i].name,
             m->files[i].sha256[0] ? m->files[i].sha256 : "not sealed");
@@ -203,14 +207,20 @@ provider_info_run (struct cli *cli, struct error **err)
 {
   auto_registry struct registry *registry = NULL;
   const struct registry_entry *entry;
+  json_t *info;
+  int built_in;
 
   if (provider_named (cli, &registry, &entry, err) < 0)
     return -1;
-  if (cli->json)
-    return output_json (registry_entry_json (entry), err);
+  built_in = entry->manifest && built_in_for (entry);
+  if (cli->json) {
+    info = registry_entry_json (entry);
+    json_object_set_new (info, "built_in", json_boolean (built_in));
+    return output_json (info, err);
+  }
   print_identity (entry);
   if (entry->manifest) {
-    print_bytes (entry->manifest);
+    print_bytes (entry->manifest, built_in);
     print_promises (entry->manifest);
     print_rights (entry->manifest);
     print_limits (&entry->manifest->limits);

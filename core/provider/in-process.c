@@ -159,13 +159,18 @@ in_process_start (struct provider *provider, struct error **err)
 {
   struct opening *opening = provider->opening;
   auto_free struct in_process *state = calloc (1, sizeof *state);
-  int fd = opening->module_fd;
+  int fd = opening->module_fd, bad;
 
   if (!state)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
   opening->module_fd = -1;
-  if (module_load (provider->contract, fd, &opening->note,
-                   &opening->claim, &state->module, err) < 0)
+  if (opening->built_in)
+    bad = module_built_in (provider->contract, opening->built_in->entry (),
+                           &opening->claim, &state->module, err);
+  else
+    bad = module_load (provider->contract, fd, &opening->note,
+                       &opening->claim, &state->module, err);
+  if (bad)
     return error_wrap (err, "handshake with %s", opening->claim.file);
   provider->state = state;
   provider->backend = &backend_in_process;

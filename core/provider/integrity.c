@@ -141,6 +141,30 @@ hash_sealed (int fd, off_t size, const char *name, char *out,
   return 0;
 }
 
+/* Nobody changes it any more, and who reads it begins at its first byte. */
+static int
+seal_file (int fd, const char *name, struct error **err)
+{
+  if (fcntl (fd, F_ADD_SEALS,
+             F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0
+      || lseek (fd, 0, SEEK_SET) < 0)
+    return error_set (err, E_IO, errno, "seal the copy of %s", name);
+  return 0;
+}
+
+int
+integrity_keep (const char *name, const void *bytes, size_t size,
+                struct error **err)
+{
+  coffer_autoclose int copy = new_memfd (name, 1, err);
+
+  if (copy < 0)
+    return -1;
+  if (coffer_write_all (copy, bytes, size) < 0)
+    return error_set (err, E_IO, errno, "copy %s", name);
+  return seal_file (copy, name, err) < 0 ? -1 : coffer_fd_steal (&copy);
+}
+
 int
 integrity_copy (int dir, const char *name, int executable, int owned,
                 char out[SHA256_HEX_SIZE], struct error **err)
@@ -154,10 +178,8 @@ integrity_copy (int dir, const char *name, int executable, int owned,
   copy = new_memfd (name, executable, err);
   if (copy < 0 || copy_file (fd, copy, size, name, err) < 0)
     return -1;
-  if (fcntl (copy, F_ADD_SEALS,
-             F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0
-      || lseek (copy, 0, SEEK_SET) < 0)
-    return error_set (err, E_IO, errno, "seal the copy of %s", name);
+  if (seal_file (copy, name, err) < 0)
+    return -1;
   if (hash_sealed (copy, size, name, out, err) < 0)
     return -1;
   if (lseek (copy, 0, SEEK_SET) < 0)

@@ -30,6 +30,10 @@ int integrity_open (int dir, const char *name, const char *sha256,
 int integrity_copy (int dir, const char *name, int executable, int owned,
                     char out[SHA256_HEX_SIZE], struct error **err);
 
+/* Bytes of the program itself as such a memory file, to be executed. */
+int integrity_keep (const char *name, const void *bytes, size_t size,
+                    struct error **err);
+
 /* The hash alone, for verify: under the same rules, without the copy. */
 int integrity_hash (int dir, const char *name, char out[SHA256_HEX_SIZE],
                     struct error **err);

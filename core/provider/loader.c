@@ -269,6 +269,28 @@ module_load (const struct contract *contract, int take_fd,
   return module_load_confined (contract, take_fd, -1, note, claim, out, err);
 }
 
+int
+module_built_in (const struct contract *contract,
+                 const struct coffer_provider *descriptor,
+                 const struct module_claim *claim, struct module **out,
+                 struct error **err)
+{
+  auto_module struct module *module = calloc (1, sizeof *module);
+
+  if (!module)
+    return error_set (err, E_NO_MEMORY, 0, "out of memory");
+  module->fd = -1;
+  module->descriptor = descriptor;
+  module->operations = descriptor->operations;
+  if (check_slots (contract, descriptor->contract_minor, module->operations,
+                   claim, err) < 0
+      || contract_calls_new (contract, descriptor->contract_minor,
+                             &module->calls, err) < 0)
+    return -1;
+  *out = steal (module);
+  return 0;
+}
+
 void
 module_free (struct module *module)
 {
@@ -276,6 +298,6 @@ module_free (struct module *module)
     return;
   contract_calls_free (module->calls);
   if (!module->handle)
-    close (module->fd);
+    coffer_fd_close (&module->fd);
   free (module);
 }

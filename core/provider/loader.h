@@ -45,6 +45,11 @@ int module_load_confined (const struct contract *contract, int take_fd,
                           int maps_fd, const struct coffer_note *note,
                           const struct module_claim *claim,
                           struct module **out, struct error **err);
+/* What the program has in itself. */
+int module_built_in (const struct contract *contract,
+                     const struct coffer_provider *descriptor,
+                     const struct module_claim *claim, struct module **out,
+                     struct error **err);
 /* Frees the bookkeeping; the code stays where it is. */
 void module_free (struct module *module);
 DEFINE_CLEANUP (struct module *, module_free, auto_module)

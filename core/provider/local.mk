@@ -4,6 +4,7 @@ noinst_LIBRARIES += %D%/libprovider.a
 %C%_libprovider_a_CFLAGS = $(HOST_CC_FLAGS)
 %C%_libprovider_a_SOURCES = \
   %D%/broker.c %D%/broker-unix.c %D%/broker.h \
+  %D%/built-in.c %D%/built-in.h \
   %D%/conformance.c %D%/conformance-report.c %D%/conformance.h \
   %D%/dispatch.c %D%/dispatch.h \
   %D%/gate.c %D%/gate.h \

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,16 +42,14 @@ host_id (const struct place *place, char out[33])
   out[32] = '\0';
 }
 
+/* What the file says of itself, once it is known to be the one. */
 static int
-open_module (struct opening *opening, const struct registry_entry *entry,
+read_module (struct opening *opening, const struct registry_entry *entry,
+             const struct manifest_module *module,
              const struct contract *contract, struct error **err)
 {
   auto_elf_facts struct elf_facts *facts = NULL;
-  const struct manifest *manifest = entry->manifest;
-  const struct manifest_module *module;
 
-  if (manifest_module (manifest, &module, err) < 0)
-    return -1;
   opening->module_fd = integrity_open (entry->dir_fd, module->file,
                                        module->sha256, 0, err);
   if (opening->module_fd < 0)
@@ -58,6 +57,36 @@ open_module (struct opening *opening, const struct registry_entry *entry,
   if (elf_gate_for (opening->module_fd, module->file, contract, &facts, err) < 0)
     return error_wrap (err, "module %s", module->file);
   opening->note = facts->note;
+  return 0;
+}
+
+/* The same of what the program has in itself. */
+static void
+note_built_in (struct opening *opening)
+{
+  const struct coffer_provider *own = opening->built_in->entry ();
+
+  opening->note = (struct coffer_note){
+    .contract_major = own->contract_major,
+    .contract_minor = own->contract_minor, .least_minor = own->least_minor,
+    .threads = own->threads, .needs = own->needs
+  };
+  snprintf (opening->note.name, sizeof opening->note.name, "%s", own->name);
+}
+
+static int
+open_module (struct opening *opening, const struct registry_entry *entry,
+             const struct contract *contract, struct error **err)
+{
+  const struct manifest *manifest = entry->manifest;
+  const struct manifest_module *module;
+
+  if (manifest_module (manifest, &module, err) < 0)
+    return -1;
+  if (opening->built_in)
+    note_built_in (opening);
+  else if (read_module (opening, entry, module, contract, err) < 0)
+    return -1;
   opening->claim = (struct module_claim){
     .file = module->file, .contract_major = manifest->contract_major,
     .contract_minor = manifest->contract_minor, .threads = manifest->threads,
@@ -65,6 +94,10 @@ open_module (struct opening *opening, const struct registry_entry *entry,
   };
   if (module_check (contract, &opening->note, &opening->claim, err) < 0)
     return error_wrap (err, "handshake with %s", module->file);
+  log_event (LOG_LEVEL_INFO, "provider", "%s: %s", entry->id,
+             opening->built_in
+               ? "built in, of the same build as its module"
+               : "its module is as it was sealed");
   return 0;
 }
 
@@ -86,8 +119,12 @@ open_files (struct opening *opening, const struct registry_entry *entry,
     file = &opening->files[opening->n_files];
     *file = (struct coffer_file){ .size = sizeof *file,
                                   .name = manifest->files[i].name };
-    file->fd = integrity_open (entry->dir_fd, file->name,
-                               manifest->files[i].sha256, 1, err);
+    if (opening->built_in
+        && strcmp (file->name, opening->built_in->file) == 0)
+      file->fd = built_in_file (opening->built_in, err);
+    else
+      file->fd = integrity_open (entry->dir_fd, file->name,
+                                 manifest->files[i].sha256, 1, err);
     if (file->fd < 0)
       return error_wrap (err, "integrity of %s", file->name);
     opening->file_vector[opening->n_files++] = file;
@@ -121,13 +158,15 @@ open_folders (struct opening *opening, const struct registry_entry *entry,
 
 int
 opening_new (const struct registry_entry *entry, const struct place *place,
-             const struct contract *contract, struct opening **out,
+             const struct contract *contract,
+             const struct built_in *built_in, struct opening **out,
              struct error **err)
 {
   auto_opening struct opening *opening = calloc (1, sizeof *opening);
 
   if (!opening)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
+  opening->built_in = built_in;
   opening->module_fd = opening->runtime_dir = opening->state_dir = -1;
   if (open_module (opening, entry, contract, err) < 0
       || open_files (opening, entry, err) < 0

@@ -6,12 +6,14 @@
 #ifndef PROVIDER_OPENING_H
 #define PROVIDER_OPENING_H
 
+#include "provider/built-in.h"
 #include "provider/loader.h"
 #include "provider/registry.h"
 
 struct opening {
   char **config;                /* KEY=VALUE */
   char **secrets;
+  const struct built_in *built_in;      /* instead of a module, or NULL */
   int module_fd;                /* sealed, hashed, gated; -1 once taken */
   struct coffer_note note;
   struct module_claim claim;    /* borrows from the manifest */
@@ -23,9 +25,11 @@ struct opening {
   struct coffer_open_opts opts;
 };
 
+/* With what stands for its module, or NULL. */
 int opening_new (const struct registry_entry *entry,
                  const struct place *place, const struct contract *contract,
-                 struct opening **out, struct error **err);
+                 const struct built_in *built_in, struct opening **out,
+                 struct error **err);
 /* Wipes the secrets. */
 void opening_free (struct opening *opening);
 DEFINE_CLEANUP (struct opening *, opening_free, auto_opening)

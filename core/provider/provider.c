@@ -99,8 +99,9 @@ provider_open (const struct registry_entry *entry, const struct place *place,
   provider = provider_new (entry, place);
   if (!provider)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
-  if (opening_new (entry, place, provider->contract, &provider->opening,
-                   err) < 0
+  if (opening_new (entry, place, provider->contract,
+                   mode == PROVIDER_IN_PROCESS ? built_in_for (entry) : NULL,
+                   &provider->opening, err) < 0
       || redactor_new (provider->opening->secrets, &provider->redactor,
                        &skipped, err) < 0) {
     provider_free (provider);

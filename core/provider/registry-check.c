@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "contract/contract.h"
+#include "provider/built-in.h"
 #include "provider/conformance.h"
 #include "provider/integrity.h"
 #include "provider/loader.h"
@@ -133,9 +134,11 @@ check_integrity (const struct registry_entry *entry, json_t *checks)
     add_failed (checks, "integrity", error);
     return -1;
   }
-  detail = text_printf ("%s (sha256 %.12s…) and %zu file%s are as sealed",
+  detail = text_printf ("%s (sha256 %.12s…) and %zu file%s are as sealed%s",
                         module->file, module->sha256, m->n_files,
-                        m->n_files == 1 ? "" : "s");
+                        m->n_files == 1 ? "" : "s",
+                        built_in_for (entry)
+                          ? "; run has the same build in itself" : "");
   add_passed (checks, "integrity", detail ? detail : "as sealed");
   return coffer_fd_steal (&fd);
 }

@@ -240,8 +240,7 @@ open_logged (struct host *host, const struct opened *opened,
       < 0)
     return -1;
   log_event (LOG_LEVEL_INFO, "provider",
-             "%s: its files are as they were sealed; opened in %s in %.1f ms",
-             opened->entry->id,
+             "%s: opened in %s in %.1f ms", opened->entry->id,
              here ? "this process" : "a worker of its own",
              (double) (coffer_now_ns () - began) / 1e6);
   return 0;

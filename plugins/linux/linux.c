@@ -65,7 +65,7 @@ file_take (const struct coffer_open_opts *opts, const char *name)
   return -1;
 }
 
-static void
+void
 provider_free (struct linux_provider *self)
 {
   int i;
@@ -86,26 +86,41 @@ provider_free (struct linux_provider *self)
   free (self);
 }
 
+struct linux_provider *
+provider_new (int take_init, int runtime_dir, const char *const *config)
+{
+  struct linux_provider *self = calloc (1, sizeof *self);
+  int i;
+
+  if (self == NULL) {
+    coffer_fd_close (&take_init);
+    return NULL;
+  }
+  pthread_mutex_init (&self->lock, NULL);
+  self->runtime = self->skeleton = -1;
+  spare_init (self, config);
+  self->init = take_init;
+  for (i = 0; i < INIT_SLOTS; i++)
+    self->slots[i] = self->init < 0
+      ? -1 : fcntl (self->init, F_DUPFD_CLOEXEC, 3);
+  if (runtime_dir >= 0)
+    self->runtime = fcntl (runtime_dir, F_DUPFD_CLOEXEC, 3);
+  return self;
+}
+
 static int32_t
 linux_open (struct coffer_call *call, void *none, const char *const *config,
             const struct coffer_open_opts *opts)
 {
-  struct linux_provider *self = calloc (1, sizeof *self);
+  const int runtime = opts != NULL ? opts->runtime_dir : -1;
+  struct linux_provider *self = begun_take (runtime, config);
   int32_t code;
-  int i;
 
   (void) none;
   if (self == NULL)
+    self = provider_new (file_take (opts, "coffer-init"), runtime, config);
+  if (self == NULL)
     return coffer_fail (call, COFFER_INTERNAL, "no memory");
-  pthread_mutex_init (&self->lock, NULL);
-  self->runtime = self->skeleton = -1;
-  spare_init (self, config);
-  self->init = file_take (opts, "coffer-init");
-  for (i = 0; i < INIT_SLOTS; i++)
-    self->slots[i] = self->init < 0
-      ? -1 : fcntl (self->init, F_DUPFD_CLOEXEC, 3);
-  if (opts != NULL && opts->runtime_dir >= 0)
-    self->runtime = fcntl (opts->runtime_dir, F_DUPFD_CLOEXEC, 3);
   if (self->init < 0) {
     provider_free (self);
     return coffer_fail (call, COFFER_INVALID,

@@ -99,12 +99,14 @@ struct root_stamp {
 struct spare {
   int wanted;
   unsigned creations;           /* of this instance, as far as they count */
+  int fresh;                    /* made for the sandbox that comes now */
+  int threaded;                 /* there is a thread, in `maker` */
   int busy;                     /* the thread's alone, which makes it */
   int ending;                   /* the thread is to end */
   pthread_t thread;
   int awaited;
   pthread_cond_t wake, made;
-  pid_t maker;                  /* the process of the thread; 0: there is none */
+  pid_t maker;                  /* the process that makes them; 0: none yet */
   struct init_process init;
   struct init_prepare shape;    /* what it prepares */
   struct init_prepare asked;    /* what the last sandbox had */
@@ -141,11 +143,22 @@ struct linux_provider {
                                  * away before the end */
 };
 
+/* An instance; NULL: no memory. */
+struct linux_provider *provider_new (int take_init, int runtime_dir,
+                                     const char *const *config);
+void provider_free (struct linux_provider *self);
+
 /* Of the process whose folder in /proc that is: user mnt pid net ipc uts
  * cgroup. */
 int namespaces_read (int proc, uint64_t inodes[7]);
 /* Of this process, once, into ns_inodes. */
 void namespaces_note (struct linux_provider *self);
+
+/* ---- begin.c ------------------------------------------------------------ */
+
+/* The one that was begun before it is opened, with that folder and what no
+ * configuration changes; NULL: none was. */
+struct linux_provider *begun_take (int runtime_dir, const char *const *config);
 
 /* ---- link.c ------------------------------------------------------------- */
 

@@ -16,6 +16,8 @@ noinst_PROGRAMS += %D%/filter-gen
 %C%_linux_so_SOURCES = \
   %D%/aftermath.c \
   %D%/attach.c \
+  %D%/begin.c \
+  %D%/begin.h \
   %D%/cgroup-place.c \
   %D%/cgroup-v1.c \
   %D%/cgroup-v2.c \
@@ -63,6 +65,32 @@ noinst_PROGRAMS += %D%/filter-gen
 %C%_linux_so_CFLAGS = $(MODULE_CC_FLAGS)
 %C%_linux_so_LDFLAGS = $(MODULE_LINK_FLAGS)
 %C%_linux_so_LDADD = sdk/lib/libcoffer-provider.a
+
+# The same objects once more as one, for a program that has them in itself,
+# which sees no name of theirs but those of begin.h: what a file of the module
+# is called is no affair of the host's.
+if BUILT_IN
+%C%_linux_so_LDFLAGS += -Wl,--build-id
+noinst_LIBRARIES += %D%/libbytes.a
+%C%_libbytes_a_SOURCES = %D%/bytes.c
+%C%_libbytes_a_CPPFLAGS = $(MODULE_CPP_FLAGS)
+%C%_libbytes_a_CFLAGS = $(MODULE_CC_FLAGS)
+%D%/libbytes_a-bytes.$(OBJEXT): %D%/coffer-init$(EXEEXT) %D%/build-id
+%D%/build-id: %D%/linux.so
+	$(AM_V_GEN)$(OBJCOPY) -O binary --only-section=.note.gnu.build-id \
+	  %D%/linux.so $@.tmp && test -s $@.tmp && mv $@.tmp $@
+LINUX_BUILT_IN = %D%/built-in.$(OBJEXT)
+%D%/built-in.$(OBJEXT): $(plugins_linux_linux_so_OBJECTS) %D%/libbytes.a
+	$(AM_V_GEN)$(CC) $(CFLAGS) -r -nostdlib -o $@.tmp \
+	  $(plugins_linux_linux_so_OBJECTS) \
+	  %D%/libbytes_a-bytes.$(OBJEXT) && \
+	$(OBJCOPY) --rename-section .note.coffer=.rodata.note \
+	  --wildcard --keep-global-symbol='coffer_linux_*' $@.tmp $@ && \
+	rm -f $@.tmp
+CLEANFILES += %D%/build-id %D%/built-in.$(OBJEXT)
+else
+LINUX_BUILT_IN =
+endif
 
 # The filter is made of its table here, so that nothing compiles one at run
 # time.  filter-gen runs on the machine that builds.

@@ -38,20 +38,27 @@
   (struct spare) { .init = { .pidfd = -1, .control = -1, .proc = -1 }, \
                    .mounts = -1 }
 
+int
+spare_wanted (const char *const *config)
+{
+  for (; config != NULL && *config != NULL; config++)
+    if (strcmp (*config, "spare=true") == 0)
+      return 1;
+  return 0;
+}
+
 void
 spare_init (struct linux_provider *self, const char *const *config)
 {
   pthread_condattr_t attr;
 
   self->spare = NO_SPARE;
+  self->spare.wanted = spare_wanted (config);
   pthread_condattr_init (&attr);
   pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
   pthread_cond_init (&self->spare.wake, NULL);
   pthread_cond_init (&self->spare.made, &attr);
   pthread_condattr_destroy (&attr);
-  for (; config != NULL && *config != NULL; config++)
-    if (strcmp (*config, "spare=true") == 0)
-      self->spare.wanted = 1;
 }
 
 static ssize_t
@@ -93,7 +100,8 @@ shape_same (const struct init_prepare *a, const struct init_prepare *b)
   return memcmp (a, b, sizeof *a) == 0;
 }
 
-/* Whether it is as if it were made now. */
+/* Whether it is as if it were made now, which one is that was begun for this
+ * very sandbox. */
 static int
 spare_holds (const struct spare *spare)
 {
@@ -103,6 +111,8 @@ spare_holds (const struct spare *spare)
   char now[sizeof spare->cgroups];
   ssize_t size;
 
+  if (spare->fresh)
+    return spare->maker == getpid ();
   root_stamp_take (&root);
   if (spare->maker != getpid () || spare->uid != geteuid ()
       || spare->gid != getegid () || !root_stamp_same (&root, &spare->root)
@@ -164,6 +174,7 @@ spare_take (struct linux_provider *self, const struct making *making,
     spare = self->spare;
     self->spare.init = NO_SPARE.init;
     self->spare.mounts = -1;
+    self->spare.fresh = 0;
   }
   pthread_mutex_unlock (&self->lock);
   if (spare.init.pid <= 0)
@@ -177,12 +188,18 @@ spare_take (struct linux_provider *self, const struct making *making,
   return 1;
 }
 
+static struct coffer_call
+prepare_call (void)
+{
+  return (struct coffer_call){ .size = sizeof (struct coffer_call),
+                               .cancel_fd = -1,
+                               .deadline_ns = coffer_now_ns () + PREPARE_NS };
+}
+
 static int
 spare_start (struct linux_provider *self, struct spare *spare)
 {
-  const struct coffer_call call = { .size = sizeof call, .cancel_fd = -1,
-                                    .deadline_ns = coffer_now_ns ()
-                                                   + PREPARE_NS };
+  const struct coffer_call call = prepare_call ();
   struct init_wanted wanted = { 0 };
   const char *text;
 
@@ -247,8 +264,10 @@ thread_start (struct linux_provider *self)
   code = pthread_create (&self->spare.thread, &attr, spare_thread, self);
   pthread_sigmask (SIG_SETMASK, &old, NULL);
   pthread_attr_destroy (&attr);
-  if (code == 0)
+  if (code == 0) {
     self->spare.maker = getpid ();
+    self->spare.threaded = 1;
+  }
   return code == 0 ? 0 : -1;
 }
 
@@ -276,7 +295,7 @@ spare_refill (struct linux_provider *self, const struct making *making)
   if (spare->creations < CREATIONS_BEFORE)
     spare->creations++;
   if (spare_due (spare, &shape)
-      && (spare->maker != 0 || thread_start (self) == 0)) {
+      && (spare->threaded || thread_start (self) == 0)) {
     spare->shape = shape;
     spare->busy = 1;
     pthread_cond_signal (&spare->wake);
@@ -285,12 +304,29 @@ spare_refill (struct linux_provider *self, const struct making *making)
   pthread_mutex_unlock (&self->lock);
 }
 
+int
+spare_begin (struct linux_provider *self)
+{
+  static const struct coffer_sandbox_spec usual
+    = { sizeof usual, .lifeline = -1, .template_fd = -1 };
+  const struct making making = { .self = self, .spec = &usual };
+  const struct coffer_call call = prepare_call ();
+  struct spare *spare = &self->spare;
+  const char *text;
+
+  shape_fill (&making, &spare->shape);
+  spare->maker = getpid ();
+  spare->fresh = 1;
+  return init_start_ahead (self, &spare->init, &text) == -1
+           ? -1 : shape_send (self, &spare->init, &spare->shape, NULL, &call);
+}
+
 void
 spare_fini (struct linux_provider *self)
 {
   struct spare *spare = &self->spare;
 
-  if (spare->maker == getpid ()) {
+  if (spare->threaded && spare->maker == getpid ()) {
     pthread_mutex_lock (&self->lock);
     spare->ending = 1;
     pthread_cond_signal (&spare->wake);

@@ -288,6 +288,22 @@ init_ids (struct init_process *init)
 }
 
 int
+init_start_ahead (struct linux_provider *self, struct init_process *init,
+                  const char **step)
+{
+  const int privileged = geteuid () == 0;
+  const struct init_wanted wanted = { .ids = { .privileged = privileged } };
+
+  if (init_spawn (self, &wanted, init, step) == -1
+      || ids_take (self, &init->ids, step) == -1)
+    return -1;
+  if (init->ids.privileged != privileged || init_ids (init) == -1)
+    return -1;
+  ids_note (self, &init->ids, init->pid);
+  return 0;
+}
+
+int
 init_start (struct linux_provider *self, const struct init_wanted *wanted,
             struct init_process *init, const char **step)
 {

@@ -164,8 +164,12 @@ int root_stamp_same (const struct root_stamp *a, const struct root_stamp *b);
 
 /* ---- spare.c ------------------------------------------------------------ */
 
+/* Whether the configuration wants them; nothing else is configured. */
+int spare_wanted (const char *const *config);
 void spare_init (struct linux_provider *self, const char *const *config);
 void spare_fini (struct linux_provider *self);
+/* Makes the first one now, of the usual shape. */
+int spare_begin (struct linux_provider *self);
 /* 1: the process that was made ahead, with ids, and is what is wanted. */
 int spare_take (struct linux_provider *self, const struct making *making,
                 struct init_process *out);
@@ -179,6 +183,9 @@ void spare_refill (struct linux_provider *self, const struct making *making);
  * is the caller's all the same. */
 int init_start (struct linux_provider *self, const struct init_wanted *wanted,
                 struct init_process *init, const char **step);
+/* The same with ids that are taken while it is begun. */
+int init_start_ahead (struct linux_provider *self, struct init_process *init,
+                      const char **step);
 
 /* Reports the step that failed. */
 int32_t spawn_refused (struct making *making, const char *step, int error);

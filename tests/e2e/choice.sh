@@ -55,4 +55,26 @@ like "what host cannot do is refused" "$status $(head -1 "$err")" '^125 coffer: 
 run coffer run --provider host --mem 64M -- true
 like "limits too" "$status $(head -1 "$err")" '^125 coffer: E8010: '
 
+# What runs is the program's own code, where it has that, unless the operator
+# holds the provider to a worker.
+run coffer provider info linux --json
+own=$(json "$out" 'd["built_in"]')
+case $own in
+  True) words='built in, of the same build' ;;
+  *) words='its module is as it was sealed' ;;
+esac
+run coffer run --verbose -- true
+like "linux is said to be built in, or not" "$(cat "$err")" "linux: $words"
+mkdir -p "$COFFER_HOME/config/providers.d"
+printf 'limits: {calls: 8}\n' >"$COFFER_HOME/config/providers.d/linux.yaml"
+run coffer run --verbose -- true
+like "one that a worker is to hold is loaded" "$(cat "$err")" \
+  'linux: its module is as it was sealed'
+run coffer provider info linux --json
+is "and is not said to be built in" "$(json "$out" 'd["built_in"]')" False
+printf 'enabled: false\n' >"$COFFER_HOME/config/providers.d/linux.yaml"
+run coffer run -- true
+like "one that is disabled runs nothing" "$status $(head -1 "$err")" '^125 coffer: E8'
+rm "$COFFER_HOME/config/providers.d/linux.yaml"
+
 finish

@@ -799,7 +799,7 @@ opening_is_sealed (const struct fixture *fixture)
   size_t size;
 
   if (opening_new (fixture->entry, &fixture->place, contract_builtin (),
-                   &opening, NULL) < 0)
+                   NULL, &opening, NULL) < 0)
     return 0;
   assert_int_equal (lseek (opening->module_fd, 0, SEEK_SET), 0);
   assert_int_equal (coffer_read_whole (opening->module_fd, 1 << 28, &bytes,

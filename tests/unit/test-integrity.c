@@ -8,10 +8,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 
 #include <coffer/fd.h>
 
+#include "provider/built-in.h"
 #include "provider/integrity.h"
+#include "provider/manifest.h"
 
 static void
 write_file (int dir, const char *name, const char *text, mode_t mode)
@@ -23,6 +26,19 @@ write_file (int dir, const char *name, const char *text, mode_t mode)
   assert_int_equal (coffer_write_all (fd, text, strlen (text)),
                     strlen (text));
   assert_int_equal (fchmod (fd, mode), 0);
+}
+
+static void
+write_module (int dir, const char *before, const void *note, size_t size)
+{
+  coffer_autoclose int fd
+    = openat (dir, "linux.so", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+  assert_true (fd >= 0);
+  assert_int_equal (coffer_write_all (fd, before, strlen (before)),
+                    strlen (before));
+  assert_int_equal (coffer_write_all (fd, note, size), size);
+  assert_int_equal (fchmod (fd, 0644), 0);
 }
 
 static int
@@ -166,6 +182,61 @@ helpers_can_be_executed_from_their_copy (void **state)
                     0);
 }
 
+/* ---- what the program has in itself ---------------------------------------- */
+
+#define NOTE "\4\0\0\0\3\0\0\0\1\0\0\0GNU\0abc"
+
+static void
+what_is_built_in_stands_for_a_shipped_module_of_its_build_alone (void **state)
+{
+  static const char note[] = NOTE, bytes[] = "#!/bin/sh\n";
+  const struct built_in built_in = {
+    .id = "linux", .build = note, .build_end = note + sizeof note - 1,
+    .file = "helper", .bytes = bytes, .bytes_end = bytes + sizeof bytes - 1
+  };
+  struct manifest_module module = { .file = (char *) "linux.so" };
+  struct manifest manifest = { .n_modules = 1, .modules = &module };
+  coffer_autoclose int dir = open_dir (state), file = -1;
+  struct registry_entry entry = { .id = (char *) "linux", .dir_fd = dir,
+                                  .trust = TRUST_PACKAGED,
+                                  .manifest = &manifest };
+  struct registry_entry other;
+  char found[64] = "";
+  struct utsname names;
+
+  assert_int_equal (uname (&names), 0);
+  module.arch = names.machine;
+  built_in_register (&built_in);
+  assert_null (built_in_for (&entry));
+  write_module (dir, "ELF ...", note, sizeof note - 1);
+  assert_ptr_equal (built_in_for (&entry), &built_in);
+  other = entry;
+  other.trust = TRUST_LOCAL;
+  assert_null (built_in_for (&other));
+  other = entry;
+  other.held_in_worker = 1;
+  assert_null (built_in_for (&other));
+  other = entry;
+  other.id = (char *) "linus";
+  assert_null (built_in_for (&other));
+  write_module (dir, "ELF ...", note, sizeof note - 2);
+  assert_null (built_in_for (&entry));
+  write_module (dir, "ELF ...", note, sizeof note - 1);
+  assert_int_equal (fchmodat (dir, "linux.so", 0666, 0), 0);
+  assert_null (built_in_for (&entry));
+  assert_int_equal (renameat (dir, "linux.so", dir, "there"), 0);
+  assert_int_equal (fchmodat (dir, "there", 0644, 0), 0);
+  assert_int_equal (symlinkat ("there", dir, "linux.so"), 0);
+  assert_null (built_in_for (&entry));
+  file = built_in_file (&built_in, NULL);
+  assert_true (file >= 0);
+  assert_int_equal (read (file, found, sizeof found), sizeof bytes - 1);
+  assert_string_equal (found, bytes);
+  assert_int_equal (write (file, "x", 1), -1);
+  built_in_register (NULL);
+  assert_null (built_in_for (&entry));
+}
+
 int
 main (void)
 {
@@ -179,6 +250,8 @@ main (void)
     IN_FOLDER (odd_files_are_refused_at_once),
     IN_FOLDER (a_file_of_somebody_else_is_refused),
     IN_FOLDER (helpers_can_be_executed_from_their_copy),
+    IN_FOLDER (
+      what_is_built_in_stands_for_a_shipped_module_of_its_build_alone),
   };
 
   return cmocka_run_group_tests_name ("integrity", tests, NULL, NULL);
