@@ -24,11 +24,4 @@ void http_sha1 (const void *bytes, size_t size, uint8_t out[20]);
 /* Writes 4 * ((size + 2) / 3) characters and a NUL. */
 void http_base64 (const void *bytes, size_t size, char *out);
 
-/* ---- io.c ---- */
-
-/* All of it to a stream socket, which may be blocking.  -1 with errno:
- * ETIMEDOUT, ECANCELED and send's; a peer that has gone is no signal. */
-int http_send_all (int fd, const void *bytes, size_t size,
-                   int64_t deadline_ns, int cancel_fd);
-
 #endif /* HTTP_INTERNAL_H */

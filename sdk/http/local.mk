@@ -5,21 +5,34 @@
 # from here and no libcurl.
 lib_LIBRARIES += %D%/libcoffer-http.a
 %C%_libcoffer_http_a_SOURCES = \
+  %D%/client.h \
   %D%/digest.c \
+  %D%/exchange.c \
   %D%/frames.c \
+  %D%/helpers.c \
+  %D%/http.c \
   %D%/http1.c \
   %D%/internal.h \
-  %D%/io.c \
   %D%/lines.c \
+  %D%/origin.c \
+  %D%/pump.c \
+  %D%/pump.h \
+  %D%/reply.c \
+  %D%/request.c \
+  %D%/secrets.c \
   %D%/sse.c \
+  %D%/transfer.c \
+  %D%/upgrade.c \
   %D%/websocket-io.c \
   %D%/websocket-write.c \
   %D%/websocket.c
-%C%_libcoffer_http_a_CPPFLAGS = -I$(top_srcdir)/sdk/include
+%C%_libcoffer_http_a_CPPFLAGS = -I$(top_srcdir)/sdk/include $(CURL_CFLAGS) \
+  $(JANSSON_CFLAGS)
 %C%_libcoffer_http_a_CFLAGS = $(MODULE_CC_FLAGS)
 
 dist_cofferinclude_HEADERS += \
   sdk/include/coffer/frames.h \
+  sdk/include/coffer/http.h \
   sdk/include/coffer/http1.h \
   sdk/include/coffer/websocket.h
 

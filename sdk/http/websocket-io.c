@@ -92,8 +92,8 @@ send_frame (struct coffer_buffer *frame, int result, int fd,
             int64_t deadline_ns, int cancel_fd)
 {
   if (result == 0)
-    result = http_send_all (fd, frame->data, frame->size, deadline_ns,
-                            cancel_fd);
+    result = coffer_write_until (fd, frame->data, frame->size, deadline_ns,
+                                 cancel_fd);
   coffer_buffer_free (frame);
   return result;
 }

@@ -433,7 +433,7 @@ copy_splice (struct copy *copy, uint64_t left)
 
 /* Writes all of it, never more at once than cannot block. */
 static int
-copy_put (struct copy *copy, size_t size)
+copy_put (struct copy *copy, const char *bytes, size_t size)
 {
   size_t done = 0, most;
   ssize_t n;
@@ -447,8 +447,8 @@ copy_put (struct copy *copy, size_t size)
     if (copy->to_kind == END_OTHER && most > 256)
       most = 256;               /* what a terminal promises */
     n = copy->to_kind == END_SOCKET ?
-      send (copy->to, copy->bytes + done, most, MSG_DONTWAIT | MSG_NOSIGNAL) :
-      write (copy->to, copy->bytes + done, most);
+      send (copy->to, bytes + done, most, MSG_DONTWAIT | MSG_NOSIGNAL) :
+      write (copy->to, bytes + done, most);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
       continue;
     if (n < 0)
@@ -471,7 +471,7 @@ copy_bytes (struct copy *copy, uint64_t left)
       return -1;
     n = read (copy->from, copy->bytes, copy_most (left));
   } while (n < 0 && (errno == EINTR || errno == EAGAIN));
-  if (n > 0 && copy_put (copy, (size_t) n) < 0)
+  if (n > 0 && copy_put (copy, copy->bytes, (size_t) n) < 0)
     return -1;
   return n;
 }
@@ -514,4 +514,21 @@ coffer_copy (int from, int to, uint64_t limit, int64_t deadline_ns,
     *copied = copy.moved;
   free (copy.bytes);
   return n < 0 ? -1 : 0;
+}
+
+int
+coffer_write_until (int fd, const void *bytes, size_t size,
+                    int64_t deadline_ns, int cancel_fd)
+{
+  struct copy copy = {
+    .to = fd, .to_kind = end_kind (fd), .deadline_ns = deadline_ns,
+    .cancel_fd = cancel_fd,
+  };
+  struct pipe_guard guard;
+  int r;
+
+  pipe_guard_enter (&guard);
+  r = copy_put (&copy, bytes, size);
+  pipe_guard_leave (&guard);
+  return r;
 }

@@ -5,6 +5,7 @@ pkglibexec_PROGRAMS += %D%/coffer-worker
 %C%_coffer_worker_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_coffer_worker_SOURCES = \
   %D%/main.c \
+  %D%/connect.c \
   %D%/filter.c %D%/hold.c %D%/landlock.c %D%/rights.c \
   %D%/rights.h \
   %D%/serve.c %D%/title.c %D%/serve.h

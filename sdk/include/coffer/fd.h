@@ -78,6 +78,13 @@ ssize_t coffer_send_message (int fd, const struct msghdr *message, int flags);
  * ETIMEDOUT; -1: error.  cancel_fd -1: none. */
 int coffer_wait_fd (int fd, short events, int64_t deadline_ns, int cancel_fd);
 
+/* Writes all of it to a file, pipe, stream socket or terminal, and waits no
+ * longer than coffer_wait_fd would, also when the descriptor may block.  0; -1
+ * with errno, and some of it may have arrived.  A reader that has gone is EPIPE
+ * and no signal. */
+int coffer_write_until (int fd, const void *bytes, size_t size,
+                        int64_t deadline_ns, int cancel_fd);
+
 /* For poll: the milliseconds until then, at most an hour, so that it is asked
  * again; -1 for INT64_MAX, which is never. */
 int coffer_poll_ms (int64_t deadline_ns);
