@@ -22,7 +22,7 @@
 
 struct http_origin {
   int is_tls, is_unix;
-  char *url;                    /* "https://HOST:PORT", without a path */
+  char *url;                    /* "https://HOST[:PORT]", without a path */
   char *host;                   /* without brackets */
   unsigned port;
   char *target;                 /* coffer_connect's */
@@ -120,6 +120,7 @@ struct http_exchange {
   int is_lost;                  /* the connection failed: another may not */
   int is_vain;                  /* trying again is in vain */
   int is_enough;                /* all of the body that is kept has come */
+  int has_head;                 /* all of the last head has come */
   int has_body;                 /* its first byte has come */
   int is_delivered;             /* something went to the sink or out_fd */
   int is_waiting;               /* for body_fd */

@@ -82,14 +82,17 @@ host_port_get (const char *s, size_t size, char **host, unsigned *port)
   return *host ? NULL : memory;
 }
 
+/* port 0: the scheme's own goes without saying. */
 static char *
 printed (const char *before, const char *host, unsigned port)
 {
   const int is_v6 = strchr (host, ':') != NULL;
-  char *text = NULL;
+  char *text = NULL, number[16] = "";
 
-  if (asprintf (&text, "%s%s%s%s:%u", before, is_v6 ? "[" : "", host,
-                is_v6 ? "]" : "", port) < 0)
+  if (port > 0)
+    snprintf (number, sizeof number, ":%u", port);
+  if (asprintf (&text, "%s%s%s%s%s", before, is_v6 ? "[" : "", host,
+                is_v6 ? "]" : "", number) < 0)
     return NULL;
   return text;
 }
@@ -113,17 +116,18 @@ static const char *
 tcp_parse (const char *s, struct http_origin *out, const char **rest)
 {
   const size_t size = strcspn (s, "/?#");
+  const unsigned usual = out->is_tls ? 443 : 80;
   const char *wrong;
 
   if (memchr (s, '@', size))
     return "a name and a password do not belong into a url";
   *rest = s + size;
-  out->port = out->is_tls ? 443 : 80;
+  out->port = usual;
   wrong = host_port_get (s, size, &out->host, &out->port);
   if (wrong)
     return wrong;
   out->url = printed (out->is_tls ? "https://" : "http://", out->host,
-                      out->port);
+                      out->port == usual ? 0 : out->port);
   out->target = printed ("tcp:", out->host, out->port);
   return out->url && out->target ? NULL : memory;
 }

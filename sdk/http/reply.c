@@ -44,6 +44,7 @@ http_reply_take_line (struct http_exchange *exchange, const char *line,
     return -1;
   while (size > 0 && (line[size - 1] == '\n' || line[size - 1] == '\r'))
     size--;
+  exchange->has_head = size == 0;
   if (size > 5 && strncmp (line, "HTTP/", 5) == 0)
     return take_status (exchange, line, size);
   if (memchr (line, ':', size)) {

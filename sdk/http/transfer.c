@@ -545,7 +545,7 @@ result_code (struct http_exchange *exchange, CURL *easy, CURLcode r)
 }
 
 static int32_t
-finish (struct http_exchange *exchange, CURL *easy, CURLcode r)
+finish (struct http_exchange *exchange, CURL *easy, CURLcode r, int is_whole)
 {
   curl_off_t sent = 0, wait = 0;
 
@@ -558,8 +558,15 @@ finish (struct http_exchange *exchange, CURL *easy, CURLcode r)
                                ? wait * INT64_C (1000000000) : 0;
   if (exchange->code != COFFER_OK)
     return exchange->code;
-  if (r == CURLE_OK || exchange->is_enough)
+  if (exchange->is_enough || (r == CURLE_OK && is_whole))
     return COFFER_OK;
+  if (r == CURLE_OK) {
+    /* To libcurl a head without its end is one. */
+    exchange->is_lost = 1;
+    end_with (exchange, COFFER_IO, "the connection was closed in the middle "
+              "of the head of the reply");
+    return exchange->code;
+  }
   end_with (exchange, result_code (exchange, easy, r),
             exchange->curl_error[0] ? exchange->curl_error
                                     : curl_easy_strerror (r));
@@ -572,7 +579,8 @@ begin (struct http_exchange *exchange)
   exchange->code = COFFER_OK;
   exchange->why[0] = exchange->curl_error[0] = '\0';
   exchange->is_lost = exchange->is_vain = exchange->is_enough = 0;
-  exchange->has_body = exchange->is_waiting = exchange->is_sent = 0;
+  exchange->has_head = exchange->has_body = 0;
+  exchange->is_waiting = exchange->is_sent = 0;
   exchange->head_size = 0;
   exchange->body_read = 0;
   exchange->reply->status = 0;
@@ -603,7 +611,7 @@ transfer (struct http_exchange *exchange, struct http_handle *handle,
   }
   if (r == CURLE_OK)
     r = run (exchange, handle);
-  code = finish (exchange, easy, r);
+  code = finish (exchange, easy, r, connect_only || exchange->has_head);
   if (!connect_only || code != COFFER_OK)
     curl_multi_remove_handle (handle->multi, easy);
   return code;

@@ -37,3 +37,31 @@ HTTP_PEER = %D%/http-peer.c %D%/http-peer.h core/provider/worker/connect.c
 %C%_test_http_client_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_http_client_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_http_client_LDADD = $(HTTP_CLIENT_LIBS)
+
+UNIT_TESTS += %D%/test-http-faults
+
+%C%_test_http_faults_SOURCES = %D%/test-http-faults.c $(HTTP_PEER) \
+  %D%/harness.h
+%C%_test_http_faults_CPPFLAGS = $(HTTP_CLIENT_CPP_FLAGS)
+%C%_test_http_faults_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_http_faults_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_http_faults_LDADD = $(HTTP_CLIENT_LIBS)
+
+UNIT_TESTS += %D%/test-http-streams
+
+%C%_test_http_streams_SOURCES = %D%/test-http-streams.c $(HTTP_PEER) \
+  %D%/harness.h
+%C%_test_http_streams_CPPFLAGS = $(HTTP_CLIENT_CPP_FLAGS)
+%C%_test_http_streams_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_http_streams_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_http_streams_LDADD = $(HTTP_CLIENT_LIBS)
+
+UNIT_TESTS += %D%/test-http-tls
+
+%C%_test_http_tls_SOURCES = %D%/test-http-tls.c core/provider/worker/connect.c \
+  %D%/harness.h
+%C%_test_http_tls_CPPFLAGS = $(HTTP_CLIENT_CPP_FLAGS)
+%C%_test_http_tls_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_http_tls_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_http_tls_LDADD = $(HTTP_CLIENT_LIBS)
+EXTRA_DIST += %D%/http-tls-peer.py
