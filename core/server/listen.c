@@ -169,8 +169,17 @@ unix_bind (struct listener *listener, const struct serve_config *config,
   listener->sockets[listener->n++] = coffer_fd_steal (&fd);
   return 0;
 }
-
 /* ---- TCP --------------------------------------------------------------------- */
+
+/* Of the command line or of a file. */
+static int
+no_address (const char *text, struct error **err)
+{
+  error_set (err, E_CONFIG, 0, "%s is no ADDRESS:PORT to listen on", text);
+  error_hint (err, "such as 127.0.0.1:8000 or [::1]:8000; names are not looked"
+              " up here");
+  return -1;
+}
 
 int
 listen_parse (const char *text, struct sockaddr_storage *out,
@@ -186,7 +195,7 @@ listen_parse (const char *text, struct sockaddr_storage *out,
   *out = (struct sockaddr_storage){ 0 };
   if (!colon || text_parse_u64 (colon + 1, 0, 65535, &port) < 0
       || colon == text || (bracket && colon[-1] != ']'))
-    return error_set (err, E_CONFIG, 0, "%s is no ADDRESS:PORT", text);
+    return no_address (text, err);
   host = strndup (text + bracket, (size_t) (colon - text) - 2 * bracket);
   if (!host)
     return error_set (err, E_NO_MEMORY, 0, "an address");
@@ -200,8 +209,7 @@ listen_parse (const char *text, struct sockaddr_storage *out,
     six->sin6_port = htons ((uint16_t) port);
     return 0;
   }
-  return error_set (err, E_CONFIG, 0, "%s is no address: names are not looked"
-                    " up here", text);
+  return no_address (text, err);
 }
 
 int

@@ -21,6 +21,7 @@
 
 #include "base/text.h"
 #include "base/yaml.h"
+#include "policy/profile.h"
 #include "server/listen.h"
 #include "server/serve-read.h"
 
@@ -232,6 +233,26 @@ check_listen (const struct serve_config *config, struct error **err)
   return 0;
 }
 
+/* A profile that is not there, or none for Python, would be found by the first
+ * who asks. */
+static int
+check_execute (const struct place *place, const struct serve_config *config,
+               struct error **err)
+{
+  auto_profile struct profile *profile = NULL;
+  auto_error struct error *error = NULL;
+
+  if (!config->execute_profile)
+    return 0;
+  if (profile_find (place, config->execute_profile, &profile, &error) < 0)
+    return error_set (err, E_CONFIG, 0, "serve.execute.profile: %s",
+                      error_message (error));
+  return profile->words[PROFILE_IMPORTS]
+           ? 0 : error_set (err, E_CONFIG, 0, "serve.execute.profile: profile %s"
+                            " is none for Python: it has no imports",
+                            profile->name);
+}
+
 int
 serve_config_read (const struct place *place,
                    const struct serve_options *options,
@@ -243,7 +264,8 @@ serve_config_read (const struct place *place,
     return error_set (err, E_NO_MEMORY, 0, "the configuration");
   if (read_file (place, config, err) < 0
       || apply_options (options, config, err) < 0
-      || check_hosts (config, err) < 0 || check_listen (config, err) < 0)
+      || check_hosts (config, err) < 0 || check_listen (config, err) < 0
+      || check_execute (place, config, err) < 0)
     return -1;
   if (config->host_provider && geteuid () == 0)
     return error_set (err, E_CONFIG, 0, "serve.host_provider: the provider"

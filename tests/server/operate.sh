@@ -26,6 +26,13 @@ refused "a relative root" 'serve: {allowed_roots: [here]}' 'absolute'
 printf 'serve: {listen: [localhost:80]}\n' | serve_config
 run coffer serve --check
 is "a name to listen on" "$status" 2
+like "with how it is written" "$(cat "$err")" '127.0.0.1:8000'
+for profile in no-such default; do
+  printf 'serve: {execute: {profile: %s}}\n' "$profile" | serve_config
+  run coffer serve --check
+  is "code with the profile $profile" "$status" 2
+  like "which is said" "$(cat "$err")" "serve.execute.profile: .*$profile"
+done
 printf 'serve: {allow_hosts: ["a b"]}\n' | serve_config
 run coffer serve --check
 is "a host that is none" "$status" 2
