@@ -16,6 +16,9 @@
 
 #include <stdint.h>
 
+/* In KEEPER_INDEX_FILE, a uint64_t for each stream: bytes that no file took. */
+#define KEEPER_DROPPED_AT 8
+
 #define KEEPER_PROGRAM "coffer-keeper"
 #define KEEPER_SOCKET "exec-keeper"     /* in the runtime folder */
 #define KEEPER_VERSION 1
@@ -35,6 +38,7 @@ enum keeper_fd {
   KEEPER_IN,                    /* a pipe, to be written to */
   KEEPER_MASTER,                /* of a terminal */
   KEEPER_RELAY,                 /* and the end of OUT that its bytes go into */
+  KEEPER_INDEX_FILE,            /* of the log: where what was dropped is counted */
   KEEPER_FDS
 };
 

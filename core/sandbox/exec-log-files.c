@@ -21,6 +21,8 @@
 /* Of each sandbox; older ones go, looked for once in a while. */
 #define LOGS_KEPT 1024
 #define TRIM_EVERY 64
+/* What meta.json is going to be. */
+#define META_NEW ".meta.json"
 /* Each has a little beyond the cap of all, for its end. */
 #define LOGS_SPARE (UINT64_C (16) << 20)
 
@@ -225,6 +227,28 @@ head_write (struct exec_log *log)
   return exec_log_meta_write (log);
 }
 
+int
+exec_log_meta_replace (struct exec_log *log, const char *bytes, size_t size)
+{
+  coffer_autoclose int dir = sandbox_folder (log->logs, log->sandbox);
+  coffer_autoclose int folder = dir < 0 ? -1 : folder_open (dir, log->exec);
+  coffer_autoclose int fd = -1;
+
+  if (folder < 0 || log->removed)
+    return -1;
+  unlinkat (folder, META_NEW, 0);
+  fd = openat (folder, META_NEW,
+               O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0 || coffer_write_all (fd, bytes, size) != (ssize_t) size
+      || renameat (folder, META_NEW, folder, "meta.json") < 0) {
+    unlinkat (folder, META_NEW, 0);
+    return -1;
+  }
+  coffer_fd_close (&log->meta_fd);
+  log->meta_fd = coffer_fd_steal (&fd);
+  return 0;
+}
+
 static void
 log_add (struct exec_log *log)
 {
@@ -248,6 +272,8 @@ files_remove (int dir, const char *name)
     if (fstatat (folder, file_names[i], &st, AT_SYMLINK_NOFOLLOW) == 0
         && unlinkat (folder, file_names[i], 0) == 0)
       bytes += (uint64_t) st.st_size;
+  if (folder >= 0)
+    unlinkat (folder, META_NEW, 0);
   unlinkat (dir, name, AT_REMOVEDIR);
   return bytes;
 }
@@ -453,6 +479,12 @@ int
 exec_log_data_fd (const struct exec_log *log, int stream)
 {
   return log->data[stream];
+}
+
+int
+exec_log_index_fd (const struct exec_log *log)
+{
+  return log->index;
 }
 
 /* ---- those that are too many ----------------------------------------------- */

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include "sandbox/exec-keeper.h"
 #include "sandbox/exec-log.h"
 
 #define LOG_PAGE 4096
@@ -23,6 +24,8 @@ struct log_head {
   uint64_t reserved[5];
 };
 _Static_assert (sizeof (struct log_head) == LOG_HEAD_SIZE, "head");
+_Static_assert (offsetof (struct log_head, dropped) == KEEPER_DROPPED_AT,
+                "what coffer-keeper counts");
 _Static_assert (sizeof (struct exec_event) == LOG_EVENT_SIZE, "event");
 
 /* Somebody who waits for what comes. */
@@ -53,6 +56,10 @@ void exec_log_append (struct exec_log *log, enum exec_event_kind kind,
                       int stream, uint64_t offset, uint32_t size);
 /* lock is held. */
 int exec_log_meta_write (struct exec_log *log);
+/* meta.json as a new file in the place of the old one, which whoever looks for it
+ * finds whole until then; on failure it is as it was. */
+int exec_log_meta_replace (struct exec_log *log, const char *bytes,
+                           size_t size);
 /* Its files are removed: who waits sees its end. */
 void exec_log_cut (struct exec_log *log);
 /* As exec_log_take, into nothing. */

@@ -316,24 +316,30 @@ exec_log_pending (struct exec_log *log)
 
 /* ---- its end ------------------------------------------------------------- */
 
-/* In its place, in room that was taken at the start. */
+/* One page is written as a whole, in its place, in room that was taken at the
+ * start; what is more becomes a new file.  Where there is no room for one, what
+ * fits is better than what was true before. */
 static int
 meta_put (struct exec_log *log)
 {
   auto_free char *text = json_text (log->meta), *padded = NULL;
-  size_t size = text ? strlen (text) : 0;
+  size_t size = text ? strlen (text) : 0, room = log->meta_room;
 
-  while (log->meta_room < size + 1)
-    log->meta_room += LOG_PAGE;
-  padded = malloc (log->meta_room);
+  while (room < size + 1)
+    room += LOG_PAGE;
+  padded = malloc (room);
   if (!text || !padded)
     return -1;
-  memset (padded, ' ', log->meta_room);
+  memset (padded, ' ', room);
   memcpy (padded, text, size);
-  padded[log->meta_room - 1] = '\n';
-  return pwrite (log->meta_fd, padded, log->meta_room, 0)
-             == (ssize_t) log->meta_room
-           ? 0 : -1;
+  padded[room - 1] = '\n';
+  if ((room <= LOG_PAGE || exec_log_meta_replace (log, padded, room) < 0)
+      && ((room > LOG_PAGE && room > log->meta_room)
+          || pwrite (log->meta_fd, padded, room, 0) != (ssize_t) room))
+    return -1;
+  used_add (log, room - log->meta_room);
+  log->meta_room = room;
+  return 0;
 }
 
 /* Facts without which the rest fits are left out where there is no more. */
@@ -341,19 +347,12 @@ int
 exec_log_meta_write (struct exec_log *log)
 {
   json_t *exit = json_object_get (log->meta, "exit");
-  size_t before = log->meta_room;
-  int r = meta_put (log);
 
-  if (r < 0) {
-    log->meta_room = before;
-    if (exit)
-      json_object_set_new (exit, "facts", json_array ());
-    r = meta_put (log);
-  }
-  if (r < 0)
-    log->meta_room = before;
-  used_add (log, log->meta_room - before);
-  return r;
+  if (meta_put (log) == 0)
+    return 0;
+  if (exit)
+    json_object_set_new (exit, "facts", json_array ());
+  return meta_put (log);
 }
 
 void

@@ -121,6 +121,7 @@ DEFINE_CLEANUP (struct exec_log *, exec_log_unref, auto_exec_log)
 void exec_log_recover (struct exec_log *log);
 /* A data file to give away: its place is where the next byte goes. */
 int exec_log_data_fd (const struct exec_log *log, int stream);
+int exec_log_index_fd (const struct exec_log *log);
 
 /* ---- writing ------------------------------------------------------------ */
 

@@ -327,6 +327,7 @@ adopt_kept (struct execs *execs, const struct keeper_message *message,
   /* The log opens its own, which go on at the same place. */
   coffer_fd_close (&fds[KEEPER_OUT_FILE]);
   coffer_fd_close (&fds[KEEPER_ERR_FILE]);
+  coffer_fd_close (&fds[KEEPER_INDEX_FILE]);
   if (exec_log_find (execs->logs, message->sandbox, message->exec, &log, NULL)
       == 0) {
     log_event (LOG_LEVEL_INFO, "exec", "%s %s: goes on", message->sandbox,

@@ -55,6 +55,8 @@ struct execs {
   int keeper;                   /* keeper_lock: -1: none */
   int keeper_failed;            /* keeper_lock: for the pump to mend */
   pid_t keeper_pid;             /* keeper_lock: a child of ours; 0: none */
+  pid_t keeper_peer;            /* keeper_lock: who is connected to; 0: not
+                                 * known */
   struct live_stream keeper_stream;
 };
 

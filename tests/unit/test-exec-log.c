@@ -629,6 +629,70 @@ test_a_damaged_log_is_an_error_and_no_crash (void **state)
 #define TEST(name) \
   cmocka_unit_test_setup_teardown (test_##name, fixture_new, fixture_free)
 
+/* ---- what is more than a page ----------------------------------------------- */
+
+#define NOTE_SIZE 300000
+#define NOTES 60
+
+struct looking {
+  char *path;
+  atomic_int over;
+  int looks, torn;
+};
+
+/* Another process sees what one that is killed leaves. */
+static void *
+look (void *data)
+{
+  struct looking *looking = data;
+
+  while (!atomic_load (&looking->over)) {
+    coffer_autoclose int fd = open (looking->path, O_RDONLY | O_CLOEXEC);
+    auto_free char *text = NULL;
+    auto_json json_t *json = NULL;
+    const char *note;
+    size_t size;
+
+    if (fd < 0 || coffer_read_whole (fd, 1 << 20, &text, &size) < 0)
+      continue;
+    while (size > 0 && (text[size - 1] == ' ' || text[size - 1] == '\n'))
+      size--;
+    note = json_parse (text, size, &json, NULL) < 0
+             ? "" : json_string_value (json_object_get (json, "note"));
+    looking->looks++;
+    looking->torn += note && strspn (note, (char[]){ note[0], '\0' })
+                               != NOTE_SIZE;
+  }
+  return NULL;
+}
+
+static void
+test_whoever_looks_finds_all_of_one_note (void **state)
+{
+  struct fixture *f = *state;
+  auto_exec_log struct exec_log *log = log_new (f, "e1");
+  auto_free char *text = calloc (1, NOTE_SIZE + 1);
+  struct looking looking = { .looks = 0 };
+  pthread_t thread;
+  int i;
+
+  assert_true (asprintf (&looking.path, "%s/execs/%s/e1/meta.json",
+                         f->place.state, f->sandbox) > 0);
+  assert_int_equal (pthread_create (&thread, NULL, look, &looking), 0);
+  for (i = 0; i < NOTES; i++) {
+    memset (text, 'a' + i % 2, NOTE_SIZE);
+    exec_log_note (log, json_pack ("{s:s}", "note", text));
+  }
+  atomic_store (&looking.over, 1);
+  pthread_join (thread, NULL);
+  free (looking.path);
+  assert_true (looking.looks > 0);
+  assert_int_equal (looking.torn, 0);
+  exec_log_end (log, json_object ());
+  exec_logs_drop (f->logs, f->sandbox);
+  assert_int_equal (atomic_load (&f->logs->used), 0);
+}
+
 int
 main (void)
 {
@@ -648,7 +712,8 @@ main (void)
     TEST (a_list_has_each_by_number),
     TEST (a_name_that_is_no_files_is_refused),
     TEST (what_is_gone_is_swept_and_who_reads_sees_its_end),
-    TEST (a_damaged_log_is_an_error_and_no_crash)
+    TEST (a_damaged_log_is_an_error_and_no_crash),
+    TEST (whoever_looks_finds_all_of_one_note)
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

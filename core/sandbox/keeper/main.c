@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <coffer/fd.h>
@@ -22,6 +23,7 @@
 /* A daemon that was started connects at once. */
 #define FIRST_MS 10000
 #define CHUNK (1 << 20)
+#define BACKLOG 64
 
 struct kept {
   struct keeper_message name;
@@ -82,9 +84,43 @@ entry_add (const struct keeper_message *message, int *fds, size_t n)
 
 /* ---- the rest of a command that has ended -------------------------------- */
 
+/* In its place, of which a full disk has room; the daemon tells of it. */
+static void
+dropped_count (const struct kept *entry, int stream, uint64_t bytes)
+{
+  const off_t at = KEEPER_DROPPED_AT + stream * (off_t) sizeof bytes;
+  const int index = entry->fds[KEEPER_INDEX_FILE];
+  uint64_t before;
+
+  if (index < 0 || bytes == 0
+      || pread (index, &before, sizeof before, at) != (ssize_t) sizeof before)
+    return;
+  before += bytes;
+  if (pwrite (index, &before, sizeof before, at) < 0)
+    return;                     /* there is nobody to tell */
+}
+
+/* How many of them the file took. */
+static size_t
+write_some (int to, const char *bytes, size_t size)
+{
+  size_t done = 0;
+  ssize_t n;
+
+  while (done < size) {
+    n = write (to, bytes + done, size - done);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      break;
+    done += (size_t) n;
+  }
+  return done;
+}
+
 /* By splice as long as it goes, else by copying; 0: nothing more. */
 static ssize_t
-move (int from, int to)
+move (const struct kept *entry, int stream, int from, int to)
 {
   char bytes[8192];
   ssize_t n = splice (from, NULL, to, NULL, CHUNK, SPLICE_F_NONBLOCK);
@@ -94,14 +130,18 @@ move (int from, int to)
   /* What no file takes any more is read all the same, to its end. */
   n = read (from, bytes, sizeof bytes);
   if (n > 0)
-    coffer_write_all (to, bytes, (size_t) n);
+    dropped_count (entry, stream,
+                   (size_t) n - write_some (to, bytes, (size_t) n));
   return n;
 }
 
 static void
-rest_move (int from, int to)
+rest_move (const struct kept *entry, int which)
 {
-  while (from >= 0 && move (from, to >= 0 ? to : null_fd) > 0)
+  const int stream = which == KEEPER_ERR, from = entry->fds[which];
+  const int to = entry->fds[stream ? KEEPER_ERR_FILE : KEEPER_OUT_FILE];
+
+  while (from >= 0 && move (entry, stream, from, to >= 0 ? to : null_fd) > 0)
     ;
 }
 
@@ -112,12 +152,11 @@ stream_end (struct kept *entry, int which)
   int *fds = entry->fds;
 
   if (which == KEEPER_MASTER) {
-    rest_move (fds[KEEPER_OUT], fds[KEEPER_OUT_FILE]);
-    rest_move (fds[KEEPER_MASTER], fds[KEEPER_OUT_FILE]);
+    rest_move (entry, KEEPER_OUT);
+    rest_move (entry, KEEPER_MASTER);
     return 1;
   }
-  rest_move (fds[which], fds[which == KEEPER_OUT ? KEEPER_OUT_FILE
-                                                 : KEEPER_ERR_FILE]);
+  rest_move (entry, which);
   coffer_fd_close (&fds[which]);
   return fds[KEEPER_OUT] < 0 && fds[KEEPER_ERR] < 0;
 }
@@ -272,12 +311,15 @@ main (void)
 
   setsid ();
   signal (SIGPIPE, SIG_IGN);
+  signal (SIGXFSZ, SIG_IGN);
   signal (SIGHUP, SIG_IGN);
   if (getrlimit (RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
     setrlimit (RLIMIT_NOFILE, &files);
   }
   close (4);                    /* nothing to report */
+  /* From here on it is this process that listens, for who asks whose it is. */
+  listen (listener, BACKLOG);
   null_fd = open ("/dev/null", O_WRONLY | O_CLOEXEC);
   if (loop_once (FIRST_MS) < 0)
     return 1;
