@@ -212,7 +212,8 @@ ready_take (struct making *making)
   /* While the init is at work, what cannot change any more.  Zeros are refused
    * below. */
   namespaces_note (making->self);
-  namespaces_read (making->proc, inodes);
+  if (!making->late_network)
+    namespaces_read (making->proc, inodes);
   ids_hold = user_holds (making);
   aftermath_expect (making);
   if (link_receive (&link, &reply, 0, call->deadline_ns, call->cancel_fd)
@@ -233,6 +234,9 @@ ready_take (struct making *making)
     return spawn_refused (making, size > 0 ? rest : "?", reply.header.error);
   if (reply.header.type != INIT_READY)
     return coffer_fail (call, COFFER_INTERNAL, "the init's answer is unknown");
+  /* What it got last could not be read before. */
+  if (making->late_network)
+    namespaces_read (making->proc, inodes);
   code = facts_namespaces (making, inodes);
   if (code == COFFER_OK)
     code = facts_init (call, &ready, rest, size);

@@ -87,6 +87,7 @@ struct init_process {
   int pidfd;
   int control;                  /* our end of its connection */
   int proc;                     /* its folder in /proc */
+  int late_network;             /* it has no network namespace yet */
   struct ids ids;
 };
 

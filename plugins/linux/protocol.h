@@ -67,7 +67,9 @@ enum init_type {
                                  * its gate is the last descriptor; STARTED */
   INIT_JOIN = 23,               /* init, at the gate: what it is to become */
   INIT_GO = 24,                 /* init, there: be it */
-
+  INIT_NETWORK = 25,            /* after NAMES, to one that was begun without: a
+                                 * descriptor, its network namespace; or none,
+                                 * and it makes one; none */
   INIT_READY = 0x8001,
   INIT_FAILED = 0x8002,
   INIT_STARTED = 0x8003,

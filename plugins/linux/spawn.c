@@ -138,9 +138,10 @@ slot_give (struct linux_provider *self, int slot)
 static int
 child_main (void *data)
 {
-  static const char *const argv[] = { "coffer-init", NULL };
   static const char *const envp[] = { NULL };
   struct child *child = data;
+  const char *const argv[]
+    = { "coffer-init", child->wanted->late_network ? "late" : NULL, NULL };
 
   if (precedence_drop (child->precedence) == -1)
     return child_failed (child, "precedence");
@@ -190,6 +191,7 @@ child_clone (struct child *child, char *stack, size_t size, int *pidfd)
                     | LAYER_FLAG (MOUNT, CLONE_NEWNS)
                     | LAYER_FLAG (PID, CLONE_NEWPID)
                     | LAYER_FLAG (NET, child->wanted->host_network
+                                           || child->wanted->late_network
                                          ? 0 : CLONE_NEWNET)
                     | LAYER_FLAG (IPC, CLONE_NEWIPC)
                     | LAYER_FLAG (UTS, CLONE_NEWUTS)
@@ -292,8 +294,10 @@ init_start_ahead (struct linux_provider *self, struct init_process *init,
                   const char **step)
 {
   const int privileged = geteuid () == 0;
-  const struct init_wanted wanted = { .ids = { .privileged = privileged } };
+  const struct init_wanted wanted = { .ids = { .privileged = privileged },
+                                      .late_network = LAYERS_WHOLE };
 
+  init->late_network = wanted.late_network;
   if (init_spawn (self, &wanted, init, step) == -1
       || ids_take (self, &init->ids, step) == -1)
     return -1;
@@ -344,6 +348,7 @@ init_adopt (struct making *making, const struct init_process *init)
   making->pidfd = init->pidfd;
   making->control = init->control;
   making->proc = init->proc;
+  making->late_network = init->late_network;
 }
 
 /* Whose it will be; with the first process when that is there already. */
@@ -403,7 +408,9 @@ child_tell (struct making *making)
     if (errno != ECONNRESET)
       return coffer_fail_errno (making->call, errno, "the names in /etc");
     shutdown (making->control, SHUT_WR);
-  }
+  } else if (making->late_network && netns_give (making) == -1
+             && errno != ECONNRESET)
+    return coffer_fail_errno (making->call, errno, "the network namespace");
   return COFFER_OK;
 }
 

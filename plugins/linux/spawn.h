@@ -35,6 +35,7 @@ enum network { NETWORK_NONE, NETWORK_HOST, NETWORK_ALLOW };
 struct init_wanted {
   struct ids ids;               /* of its own: no group goes along */
   int host_network;
+  int late_network;             /* it gets its own with netns_give */
   struct cgroup *group;         /* to be begun in, if it can be; or NULL */
 };
 
@@ -50,6 +51,7 @@ struct making {
   int proc;                     /* the init's folder in /proc */
   pid_t pid;
   int prepared;                 /* it was told what, being made ahead */
+  int late_network;             /* it has none yet */
   struct cgroup cgroup;
   const char *lacking[4];       /* limits that do not hold */
   const char *uncapped;         /* where more than the disk may be written */
@@ -94,6 +96,12 @@ int shape_send (struct linux_provider *self, const struct init_process *init,
                 const struct init_prepare *shape, const struct cgroup *group,
                 const struct coffer_call *call);
 int plan_send (struct making *making);
+
+/* ---- netns.c ------------------------------------------------------------ */
+
+/* Makes the network namespace of an init that was begun without one, in its
+ * user namespace, and gives it: -1 with errno when it could not be told. */
+int netns_give (const struct making *making);
 
 /* ---- limits.c ----------------------------------------------------------- */
 

@@ -11,9 +11,9 @@ import sys
 
 NUMBERS = {
     "x86_64": {"landlock_create_ruleset": 444, "clone": 56, "unshare": 272,
-               "mount_setattr": 442, "fsopen": 430, "linkat": 265},
+               "mount_setattr": 442, "fsopen": 430, "linkat": 265, "setns": 308},
     "aarch64": {"landlock_create_ruleset": 444, "clone": 220, "unshare": 97,
-                "mount_setattr": 442, "fsopen": 430, "linkat": 37},
+                "mount_setattr": 442, "fsopen": 430, "linkat": 37, "setns": 268},
 }[platform.machine ()]
 
 LOAD, JUMP_EQUAL, JUMP_SET, RETURN = 0x20, 0x15, 0x45, 0x06

@@ -121,4 +121,12 @@ if [ "$(id -u)" -ne 0 ]; then
   fi
 fi
 
+# A run's network namespace is made beside its init, or by it, or there is no
+# sandbox.
+run deny setns:EPERM -- "$program" run -- readlink /proc/self/ns/net
+like "none to be made from outside: the init makes it" "$status $(cat "$out")" '^0 net:'
+unlike "and it is not the machine's" "$(cat "$out")" "$(readlink /proc/self/ns/net | tr '[]' '..')"
+run deny unshare:EPERM:0x40000000 -- "$program" run -- true
+like "none to be made at all: no sandbox" "$status $(head -1 "$err")" '^125 coffer: E2005: .*network'
+
 finish

@@ -644,10 +644,10 @@ maker_await (struct packet *packet)
   plan_serial = packet->header->serial;
 }
 
-NORETURN void init_main (void);
+NORETURN void init_main (const char **argv);
 
 void
-init_main (void)
+init_main (const char **argv)
 {
   static struct plan plan;
   struct packet packet;
@@ -665,7 +665,9 @@ init_main (void)
   hello_send (control_fd, 0);
   SYS (prctl, 15 /* PR_SET_NAME */, "coffer-init", 0, 0, 0);
   signals_prepare ();
-  network_begin ();
+  network_late = argv[0] != NULL && argv[1] != NULL;
+  if (!network_late)
+    network_begin ();
   maker_await (&packet);
   sandbox_prepare (&packet, &plan);
   maker_await (&packet);
@@ -676,9 +678,9 @@ init_main (void)
 }
 
 #if defined __x86_64__
-__asm__ (".globl _start\n_start:\n\txor %ebp, %ebp\n\tand $-16, %rsp\n\t"
-         "call init_main\n\thlt\n");
+__asm__ (".globl _start\n_start:\n\txor %ebp, %ebp\n\tlea 8(%rsp), %rdi\n\t"
+         "and $-16, %rsp\n\tcall init_main\n\thlt\n");
 #else
 __asm__ (".globl _start\n_start:\n\tmov x29, #0\n\tmov x30, #0\n\t"
-         "b init_main\n");
+         "add x0, sp, #8\n\tb init_main\n");
 #endif

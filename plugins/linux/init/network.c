@@ -9,7 +9,9 @@
 #define AF_INET_ 2
 #define SOCK_STREAM_ 1
 #define SOCK_DGRAM_ 2
+#define NEWNET_ 0x40000000
 
+int network_late;
 int proxy_listener = -1;
 uint32_t exit_proxy;
 
@@ -31,6 +33,25 @@ network_begin (void)
   loopback = fd < 0 ? fd : SYS (ioctl, fd, 0x8914 /* SIOCSIFFLAGS */,
                                 &request);
   fd_close (fd);
+}
+
+/* One that another user namespace owns cannot be joined from here, so that
+ * nothing but a network of this sandbox's own passes. */
+void
+network_join (int control)
+{
+  int ns = -1;
+
+  must ("the network's message", network_receive (control, &ns));
+  if (ns < 0) {
+    must ("network", SYS (unshare, NEWNET_));
+    network_begin ();
+    return;
+  }
+  must ("network", SYS (setns, ns, NEWNET_));
+  fd_close (ns);
+  /* Nothing, where it is up as it should be. */
+  network_begin ();
 }
 
 static void

@@ -619,10 +619,13 @@ setup_end (const struct plan *plan)
   if (LAYER_ON (UTS))
     must ("hostname", SYS (sethostname, plan->hostname,
                            strlen (plan->hostname)));
-  if (LAYER_ON (NET))
-    network_make (plan);
   if (LAYER_ON (MOUNT))
     world_end (plan);
+  /* The names were the message before. */
+  if (network_late)
+    network_join (plan->control);
+  if (LAYER_ON (NET))
+    network_make (plan);
   LAYERS_IDS (plan);
   SYS (umask, 022);
 }
