@@ -23,6 +23,7 @@
 
 #include "base/text.h"
 #include "provider/broker.h"
+#include "provider/proxy.h"
 
 static int
 denied (struct error **err, const char *why)
@@ -170,7 +171,18 @@ same_target (const struct broker_target *a, const struct broker_target *b)
                     : a->port == b->port && strcmp (a->host, b->host) == 0;
 }
 
-/* Any url of the configuration. */
+static int
+parse_proxy (const char *value, struct broker_target *out)
+{
+  unsigned port;
+  size_t size;
+  const char *place = proxy_place (value, &size, &port);
+
+  return place ? parse_host_port (place, place + size, (uint16_t) port, out)
+               : -1;
+}
+
+/* Any url of the configuration, and the proxy. */
 static int
 config_allows (const struct manifest *manifest, char *const *config,
                const struct broker_target *target)
@@ -180,11 +192,14 @@ config_allows (const struct manifest *manifest, char *const *config,
   size_t i;
 
   for (i = 0; i < manifest->n_config; i++) {
-    if (manifest->config[i].type != CONFIG_URL)
+    const enum manifest_config_type type = manifest->config[i].type;
+
+    if (type != CONFIG_URL && type != CONFIG_PROXY)
       continue;
     value = config_value (config, manifest->config[i].key);
     memset (&granted, 0, sizeof granted);
-    if (value && parse_url (value, &granted) == 0
+    if (value && (type == CONFIG_URL ? parse_url (value, &granted)
+                                     : parse_proxy (value, &granted)) == 0
         && same_target (&granted, target))
       return 1;
   }

@@ -17,6 +17,7 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/outcome.c %D%/outcome.h \
   %D%/pack.c %D%/pack.h \
   %D%/package.c %D%/package.h \
+  %D%/proxy.c %D%/proxy.h \
   %D%/provider.c %D%/provider.h \
   %D%/redact.c %D%/redact.h \
   %D%/receipt.c %D%/receipt.h \

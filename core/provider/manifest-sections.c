@@ -171,10 +171,10 @@ static int
 read_type (struct manifest_reader *reader, const struct yaml_node *node,
            const char *key, void *out, struct error **err)
 {
-  const char *words[CONFIG_PATH + 2] = { NULL };
+  const char *words[CONFIG_PROXY + 2] = { NULL };
   size_t i;
 
-  for (i = 0; i <= CONFIG_PATH; i++)
+  for (i = 0; i <= CONFIG_PROXY; i++)
     words[i] = manifest_config_type_name ((enum manifest_config_type) i);
   if (manifest_read_word (&reader->source, node, key, words, &i, err) < 0)
     return -1;

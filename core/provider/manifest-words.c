@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "provider/manifest.h"
+#include "provider/proxy.h"
 
 #define MAX_VALUE 4096          /* of a configuration value, with the NUL */
 #define MAX_PATH 4096
@@ -23,6 +24,7 @@ static const char *const type_names[] = {
   [CONFIG_TEXT] = "text", [CONFIG_SECRET] = "secret", [CONFIG_URL] = "url",
   [CONFIG_SIZE] = "size", [CONFIG_DURATION] = "duration",
   [CONFIG_NUMBER] = "number", [CONFIG_FLAG] = "flag", [CONFIG_PATH] = "path",
+  [CONFIG_PROXY] = "proxy",
 };
 
 const char *
@@ -243,6 +245,9 @@ manifest_check_value (enum manifest_config_type type, const char *value)
   case CONFIG_PATH:
     return manifest_is_path (value) ? NULL
       : "must be an absolute path without \".\", \"..\" or empty parts";
+  case CONFIG_PROXY:
+    return proxy_is_url (value) ? NULL
+      : "must be http://, https:// or socks5h:// and HOST:PORT";
   }
   return "is of a type that is not known";
 }

@@ -26,7 +26,7 @@ struct manifest_file {
 
 enum manifest_config_type {
   CONFIG_TEXT, CONFIG_SECRET, CONFIG_URL, CONFIG_SIZE, CONFIG_DURATION,
-  CONFIG_NUMBER, CONFIG_FLAG, CONFIG_PATH
+  CONFIG_NUMBER, CONFIG_FLAG, CONFIG_PATH, CONFIG_PROXY
 };
 
 struct manifest_config {

@@ -15,6 +15,7 @@
 #include "provider/conformance.h"
 #include "provider/integrity.h"
 #include "provider/loader.h"
+#include "provider/proxy.h"
 #include "provider/registry-read.h"
 #include "provider/signature.h"
 
@@ -287,6 +288,25 @@ check_config (const struct registry_entry *entry, json_t *checks)
   add_passed (checks, "config", detail ? detail : "complete");
 }
 
+/* Nothing is broken by it, so that it is said and no more. */
+static void
+check_proxy (const struct registry_entry *entry, json_t *checks)
+{
+  const struct manifest *m = entry->manifest;
+  const char *mixture = proxy_mixture ();
+  auto_free char *detail = NULL;
+  size_t i = 0;
+
+  while (i < m->n_config && m->config[i].type != CONFIG_PROXY)
+    i++;
+  if (i == m->n_config || !mixture)
+    return;
+  detail = text_printf ("warning: %s", mixture);
+  json_array_append_new (
+    checks, registry_check_new ("proxy", 1, detail ? detail : mixture,
+                                "set one kind, or the key in providers.d"));
+}
+
 json_t *
 registry_check_conformance (const struct registry_entry *entry)
 {
@@ -366,8 +386,10 @@ registry_check (const struct registry_entry *entry, const struct place *place,
     check_trust (entry, place, checks);
   if (fd >= 0)
     check_contract (entry, fd, checks);
-  if (!verify && entry->state != PROVIDER_BROKEN)
+  if (!verify && entry->state != PROVIDER_BROKEN) {
     check_config (entry, checks);
+    check_proxy (entry, checks);
+  }
   if (!verify && entry->state == PROVIDER_DISABLED)
     check_disabled (entry, checks);
   return steal (checks);

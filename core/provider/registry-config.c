@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "provider/proxy.h"
 #include "provider/registry-read.h"
 
 #define MAX_SECRET 4096
@@ -65,7 +66,6 @@ new_config (struct registry_entry *entry, const struct manifest_config *key)
     return NULL;
   config = &entry->config[entry->n_config];
   config->key = strdup (key->key);
-  config->secret = key->type == CONFIG_SECRET;
   if (config->key)
     entry->n_config++;
   return config->key ? config : NULL;
@@ -83,6 +83,9 @@ config_set (struct registry_entry *entry, const struct manifest_config *key,
     return error_set (err, E_NO_MEMORY, 0, "provider %s", entry->id);
   free (config->value);
   free (config->origin);
+  /* A proxy may have a password in it; one that was written down has none. */
+  config->secret = key->type == CONFIG_SECRET
+                   || (key->type == CONFIG_PROXY && value == NULL);
   config->value = value ? strdup (value) : NULL;
   config->origin = strdup (origin);
   if (config->origin == NULL || (value && config->value == NULL))
@@ -126,8 +129,9 @@ set_from_env (struct registry_entry *entry, const struct manifest_config *key,
   if (wrong)
     return error_set (err, E_CONFIG_VALUE, 0, "%s: %s (from the variable %s) "
                       "%s", entry->id, key->key, key->env, wrong);
-  return config_set (entry, key, key->type == CONFIG_SECRET ? NULL : value,
-                     origin, err);
+  return config_set (entry, key,
+                     key->type == CONFIG_SECRET || key->type == CONFIG_PROXY
+                       ? NULL : value, origin, err);
 }
 
 static int
@@ -154,6 +158,35 @@ complete_value (struct registry_entry *entry,
   return 0;
 }
 
+/* The usual variables, for the first url that the provider is given: what the
+ * operator wrote goes before them. */
+static int
+complete_proxy (struct registry_entry *entry,
+                const struct manifest_config *key, struct error **err)
+{
+  const struct manifest *m = entry->manifest;
+  const struct registry_config *url = NULL;
+  const char *variable_name, *wrong;
+  auto_free char *origin = NULL;
+  size_t i;
+
+  for (i = 0; i < m->n_config && !url; i++)
+    if (m->config[i].type == CONFIG_URL)
+      url = find_config (entry, m->config[i].key);
+  if (find_config (entry, key->key) || !url)
+    return 0;
+  variable_name = proxy_variable (url->value);
+  if (!variable_name)
+    return 0;
+  wrong = manifest_check_value (key->type, variable (variable_name));
+  if (wrong)
+    return error_set (err, E_CONFIG_VALUE, 0, "%s: %s (from the variable %s) "
+                      "%s", entry->id, key->key, variable_name, wrong);
+  origin = text_printf ("env:%s", variable_name);
+  return origin ? config_set (entry, key, NULL, origin, err)
+                : error_set (err, E_NO_MEMORY, 0, "provider %s", entry->id);
+}
+
 int
 config_complete (struct registry_entry *entry, struct error **err)
 {
@@ -162,6 +195,11 @@ config_complete (struct registry_entry *entry, struct error **err)
 
   for (i = 0; i < m->n_config; i++) {
     if (complete_value (entry, &m->config[i], err) < 0)
+      return -1;
+  }
+  for (i = 0; i < m->n_config; i++) {
+    if (m->config[i].type == CONFIG_PROXY
+        && complete_proxy (entry, &m->config[i], err) < 0)
       return -1;
   }
   return 0;
@@ -238,8 +276,8 @@ wipe (char **secret)
 }
 
 static int
-fetch_secret (const struct registry_config *config, char **out,
-              struct error **err)
+fetch_secret (const struct registry_config *config,
+              enum manifest_config_type type, char **out, struct error **err)
 {
   __attribute__ ((cleanup (wipe))) char *value = NULL;
   const char *origin = config->origin, *wrong;
@@ -253,7 +291,7 @@ fetch_secret (const struct registry_config *config, char **out,
     r = read_credential (origin + 11, &value, err);
   if (r < 0)
     return -1;
-  wrong = manifest_check_value (CONFIG_SECRET, value);
+  wrong = manifest_check_value (type, value);
   if (wrong)
     return error_set (err, E_CONFIG_VALUE, 0, "the secret %s %s", config->key,
                       wrong);
@@ -302,7 +340,7 @@ resolve_one (const struct registry_entry *entry,
 
   if (config == NULL)
     return key->required ? fail_missing (entry, key, err) : 0;
-  if (config->secret && fetch_secret (config, &secret, err) < 0)
+  if (config->secret && fetch_secret (config, key->type, &secret, err) < 0)
     return error_wrap (err, "%s: %s", entry->id, key->key);
   value = secret ? secret : config->value;
   resolved->values[resolved->n_values]

@@ -184,7 +184,12 @@ apply_value (const struct yaml_source *source, const struct yaml_node *node,
                         "credential:NAME", key->key);
     return config_set (entry, key, NULL, value, err);
   }
+  if (key->type == CONFIG_PROXY && config_is_reference (value))
+    return config_set (entry, key, NULL, value, err);
   wrong = manifest_check_value (key->type, value);
+  if (!wrong && key->type == CONFIG_PROXY && strchr (value, '@'))
+    wrong = "has a password in it: give it by env:NAME, file:PATH or "
+            "credential:NAME";
   if (wrong)
     return yaml_fail (source, node, err, "%s %s", key->key, wrong);
   return config_set (entry, key, value, "config", err);

@@ -277,11 +277,14 @@ allows (char *const *connect, const char *target)
   static struct manifest_config keys[] = { { .key = (char *) "url",
                                              .type = CONFIG_URL },
                                            { .key = (char *) "name",
-                                             .type = CONFIG_TEXT } };
+                                             .type = CONFIG_TEXT },
+                                           { .key = (char *) "proxy",
+                                             .type = CONFIG_PROXY } };
   static char *const config[] = { (char *) "url=https://API.example.org/v1?x",
                                   (char *) "name=http://text.example.org",
+                                  (char *) "proxy=socks5h://a:b@P.example.org",
                                   NULL };
-  struct manifest manifest = { .n_config = 2, .config = keys,
+  struct manifest manifest = { .n_config = 3, .config = keys,
                                .permissions.connect = (char **) connect };
   struct broker_target parsed;
 
@@ -315,6 +318,8 @@ permissions_grant_what_they_name (void **state)
   assert_true (allows (config, "tcp:api.example.org:443"));
   assert_false (allows (config, "tcp:api.example.org:80"));
   assert_false (allows (config, "tcp:text.example.org:80"));
+  assert_true (allows (config, "tcp:p.example.org:1080"));
+  assert_false (allows (config, "tcp:p.example.org:80"));
   assert_false (allows (NULL, "config:url"));
   assert_false (allows (NULL, "tcp:api.example.org:443"));
 }

@@ -10,6 +10,7 @@
 
 #include <coffer/fd.h>
 
+#include "base/json.h"
 #include "base/sha256.h"
 #include "provider/registry.h"
 
@@ -482,6 +483,143 @@ values_come_from_the_environment_the_operator_or_the_default (void **state)
   unsetenv ("TEST_REGISTRY_OTHER");
 }
 
+/* ---- proxies ---- */
+
+#define PROXIED                                                               \
+  "config:\n  url: {type: url, default: \"https://api.example.org\"}\n"       \
+  "  proxy: {type: proxy}\npermissions: {connect: [config]}\n"
+
+static const char *const proxy_variables[] = {
+  "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy",
+  "ALL_PROXY", "no_proxy", "NO_PROXY"
+};
+
+static void
+forget_proxies (void)
+{
+  for (size_t i = 0; i < sizeof proxy_variables / sizeof (char *); i++)
+    unsetenv (proxy_variables[i]);
+}
+
+/* NULL: it has none. */
+static void
+proxy_is (void **state, const char *want)
+{
+  auto_place struct place *place = places (state);
+  auto_registry struct registry *registry = load (place);
+  char **values = NULL, **secrets = NULL;
+
+  assert_int_equal (registry_resolve_config (&registry->entries[0], &values,
+                                             &secrets, NULL), 0);
+  if (want)
+    assert_string_equal (values[1], want);
+  else
+    assert_null (values[1]);
+  yaml_free_texts (values);
+  yaml_free_texts (secrets);
+}
+
+static void
+the_proxy_is_what_the_usual_variables_say (void **state)
+{
+  forget_proxies ();
+  put (state, "shipped/rich.yaml", MANIFEST ("rich", PROXIED));
+  proxy_is (state, NULL);
+  setenv ("http_proxy", "http://plain:3128", 1);
+  setenv ("HTTP_PROXY", "http://never:3128", 1);
+  proxy_is (state, NULL);
+  setenv ("ALL_PROXY", "socks5h://socks", 1);
+  proxy_is (state, "proxy=socks5h://socks");
+  setenv ("HTTPS_PROXY", "http://me:pass@tls:3128/", 1);
+  proxy_is (state, "proxy=http://me:pass@tls:3128/");
+  setenv ("no_proxy", "example.com, .api.example.org:80", 1);
+  proxy_is (state, "proxy=http://me:pass@tls:3128/");
+  setenv ("no_proxy", "ample.org", 1);
+  proxy_is (state, "proxy=http://me:pass@tls:3128/");
+  setenv ("no_proxy", "a,EXAMPLE.org", 1);
+  proxy_is (state, NULL);
+  setenv ("no_proxy", "*", 1);
+  proxy_is (state, NULL);
+  unsetenv ("no_proxy");
+  put (state, "config/providers.d/rich.yaml",
+       "config: {url: \"http://api.example.org\"}\n");
+  proxy_is (state, "proxy=http://plain:3128");
+  put (state, "config/providers.d/rich.yaml",
+       "config: {proxy: \"https://mine:8443\"}\n");
+  proxy_is (state, "proxy=https://mine:8443");
+  put (state, "config/providers.d/rich.yaml",
+       "config: {proxy: \"env:HTTPS_PROXY\"}\n");
+  proxy_is (state, "proxy=http://me:pass@tls:3128/");
+  forget_proxies ();
+}
+
+static void
+this_machine_is_reached_without_a_proxy (void **state)
+{
+  static const char *const urls[] = { "http://localhost:1", "http://127.1.2.3",
+                                      "https://[::1]:8443" };
+  char text[128];
+
+  forget_proxies ();
+  put (state, "shipped/rich.yaml", MANIFEST ("rich", PROXIED));
+  setenv ("all_proxy", "http://p:1", 1);
+  for (size_t i = 0; i < 3; i++) {
+    snprintf (text, sizeof text, "config: {url: \"%s\"}\n", urls[i]);
+    put (state, "config/providers.d/rich.yaml", text);
+    proxy_is (state, NULL);
+  }
+  forget_proxies ();
+}
+
+static int
+has_warning (void **state)
+{
+  auto_place struct place *place = places (state);
+  auto_registry struct registry *registry = load (place);
+  auto_json json_t *checks = registry_check (&registry->entries[0], place, 0);
+  auto_free char *text = json_dumps (checks, 0);
+
+  return strstr (text, "warning: all_proxy names a SOCKS proxy") != NULL;
+}
+
+static void
+proxies_of_two_kinds_are_pointed_out (void **state)
+{
+  forget_proxies ();
+  put (state, "shipped/rich.yaml", MANIFEST ("rich", PROXIED));
+  setenv ("ALL_PROXY", "socks5://s:1080", 1);
+  assert_false (has_warning (state));
+  setenv ("https_proxy", "http://p:3128", 1);
+  assert_true (has_warning (state));
+  setenv ("ALL_PROXY", "http://p:3128", 1);
+  assert_false (has_warning (state));
+  forget_proxies ();
+}
+
+/* Neither in a file that anybody may read nor in what is shown. */
+static void
+a_proxys_password_is_not_written_down_nor_shown (void **state)
+{
+  auto_place struct place *place = places (state);
+  auto_registry struct registry *registry = NULL;
+  const struct registry_config *proxy;
+
+  forget_proxies ();
+  put (state, "shipped/rich.yaml", MANIFEST ("rich", PROXIED));
+  setenv ("https_proxy", "http://me:pass@p:3128", 1);
+  registry = load (place);
+  proxy = registry_given (&registry->entries[0], "proxy");
+  assert_true (proxy->secret);
+  assert_null (proxy->value);
+  assert_string_equal (proxy->origin, "env:https_proxy");
+  registry_free (steal (registry));
+  put (state, "config/providers.d/rich.yaml",
+       "config: {proxy: \"http://me:pass@p:3128\"}\n");
+  registry = load (place);
+  assert_int_not_equal (registry->entries[0].state, PROVIDER_ENABLED);
+  forget_proxies ();
+}
+
 static void
 secrets_come_from_the_credentials_of_systemd (void **state)
 {
@@ -559,6 +697,10 @@ main (void)
     IN_FOLDER (the_nearest_provider_is_named),
     IN_FOLDER (values_come_from_the_environment_the_operator_or_the_default),
     IN_FOLDER (secrets_come_from_the_credentials_of_systemd),
+    IN_FOLDER (the_proxy_is_what_the_usual_variables_say),
+    IN_FOLDER (this_machine_is_reached_without_a_proxy),
+    IN_FOLDER (proxies_of_two_kinds_are_pointed_out),
+    IN_FOLDER (a_proxys_password_is_not_written_down_nor_shown),
     IN_FOLDER (
       origins_are_told_and_secrets_are_not_read_before_they_are_needed),
   };
