@@ -60,13 +60,16 @@ kit_archives = %D%/libkit-runner.a %D%/libkit-cases.a %D%/libkit-runner.a \
 kit_libs = sdk/lib/libcoffer-provider.a $(FFI_LIBS) $(YAML_LIBS) \
   $(JANSSON_LIBS) $(SECCOMP_LIBS) $(MD_LIBS)
 
+# --in-process stands for the worker.
+kit_connect = core/provider/worker/connect.c
+
 # As of `coffer` there are two programs, which differ in the paths compiled in:
 # the one of the build tree takes the other's place in stage/.
 pkglibexec_PROGRAMS += %D%/coffer-kit
 %C%_coffer_kit_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 %C%_coffer_kit_CFLAGS = $(HOST_CC_FLAGS)
 %C%_coffer_kit_LDFLAGS = $(HOST_LINK_FLAGS)
-%C%_coffer_kit_SOURCES = %D%/runner/main.c
+%C%_coffer_kit_SOURCES = %D%/runner/main.c $(kit_connect)
 %C%_coffer_kit_LDADD = $(kit_archives) core/base/libplace-install.a \
   $(kit_libs)
 
@@ -75,6 +78,6 @@ stage_helpers += %D%/runner/coffer-kit
 %C%_runner_coffer_kit_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 %C%_runner_coffer_kit_CFLAGS = $(HOST_CC_FLAGS)
 %C%_runner_coffer_kit_LDFLAGS = $(HOST_LINK_FLAGS)
-%C%_runner_coffer_kit_SOURCES = %D%/runner/main.c
+%C%_runner_coffer_kit_SOURCES = %D%/runner/main.c $(kit_connect)
 %C%_runner_coffer_kit_LDADD = $(kit_archives) core/base/libplace-build.a \
   $(kit_libs)

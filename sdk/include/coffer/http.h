@@ -178,7 +178,9 @@ int32_t coffer_http_fail (struct coffer_call *call,
  * *fd is a stream socket of the caller's, and its first byte is the first
  * behind the reply's head: nothing was read too far.
  * shutdown (*fd, SHUT_WR) ends what is sent, and the other direction goes on;
- * with TLS a thread of the library moves the bytes and sends close_notify.  Any
+ * with TLS or a proxy a thread of the library moves the bytes, and what is ended
+ * by it is TLS's direction (where libcurl's TLS is OpenSSL; elsewhere the server
+ * learns of it when *fd is closed).  Such a stream ends with its client.  Any
  * other reply is a failure as of coffer_http_do, with its body; *fd is -1. */
 int32_t coffer_http_upgrade (struct coffer_http *http,
                              struct coffer_call *call, const char *protocol,
