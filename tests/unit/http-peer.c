@@ -112,6 +112,9 @@ serve (void *data)
   }
   /* The descriptor is closed with the peer: its number stays its own. */
   shutdown (connection->fd, SHUT_RDWR);
+  pthread_mutex_lock (&peer->lock);
+  peer->closed++;
+  pthread_mutex_unlock (&peer->lock);
   free (connection);
   return NULL;
 }
@@ -233,6 +236,17 @@ peer_connections (struct peer *peer)
 
   pthread_mutex_lock (&peer->lock);
   n = peer->connections;
+  pthread_mutex_unlock (&peer->lock);
+  return n;
+}
+
+unsigned
+peer_closed (struct peer *peer)
+{
+  unsigned n;
+
+  pthread_mutex_lock (&peer->lock);
+  n = peer->closed;
   pthread_mutex_unlock (&peer->lock);
   return n;
 }

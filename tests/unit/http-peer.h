@@ -29,7 +29,7 @@ struct peer {
   unsigned n_threads;
   pthread_mutex_t lock;
   int fds[64];                  /* locked, and what follows */
-  unsigned connections;
+  unsigned connections, closed;
   struct coffer_strings requests;
 };
 
@@ -44,6 +44,8 @@ unsigned peer_requests (struct peer *peer);
 /* The n-th, from 0 on; whole texts, of which none changes. */
 const char *peer_request (struct peer *peer, unsigned n);
 unsigned peer_connections (struct peer *peer);
+/* How many of them the peer has ended. */
+unsigned peer_closed (struct peer *peer);
 
 /* For struct fakehost: connects whatever is asked for to this peer, over its
  * unix socket for "unix:", and keeps what was asked for. */
