@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# The provider for engines, and its program inside their containers.
+
+providers_PROGRAMS += %D%/docker.so %D%/coffer-inside
+PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
+
+%C%_docker_so_CPPFLAGS = $(MODULE_CPP_FLAGS) $(JANSSON_CFLAGS)
+%C%_docker_so_CFLAGS = $(MODULE_CC_FLAGS)
+%C%_docker_so_LDFLAGS = $(MODULE_LINK_FLAGS)
+%C%_docker_so_LDADD = sdk/lib/libcoffer-provider.a $(JANSSON_LIBS)
+%C%_docker_so_SOURCES = \
+  %D%/config.c \
+  %D%/docker.c \
+  %D%/docker.h \
+  %D%/engine.c \
+  %D%/execs.c \
+  %D%/images.c \
+  %D%/inside.h \
+  %D%/life.c \
+  %D%/metrics.c \
+  %D%/probe.c \
+  %D%/program.c \
+  %D%/sandbox.c \
+  %D%/spec.c
+
+# Static, and without a sanitizer: it runs in images of anybody.
+DOCKER_INSIDE_LIB = sdk/lib/buffer.c sdk/lib/escape.c sdk/lib/fd.c \
+  sdk/lib/files.c sdk/lib/path.c sdk/lib/process.c sdk/lib/tree.c
+%C%_coffer_inside_CPPFLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE
+%C%_coffer_inside_CFLAGS = -std=gnu11 $(WARN) $(HARDEN) -fno-pie
+%C%_coffer_inside_LDFLAGS = -static -no-pie
+%C%_coffer_inside_LDADD =
+%C%_coffer_inside_SOURCES = \
+  %D%/inside.h \
+  %D%/inside/hold.c \
+  %D%/inside/inside.h \
+  %D%/inside/main.c
