@@ -23,29 +23,29 @@
 #include <jansson.h>
 
 #include <coffer/buffer.h>
+#include <coffer/http.h>
 #include <coffer/provider.h>
 
 #include "inside.h"
 
 enum docker_kind { ENGINE_UNKNOWN, ENGINE_DOCKER, ENGINE_PODMAN };
 
-/* Learned from the engine's /version and /info, once. */
+/* What the engine says of itself, asked once. */
 struct docker_engine {
   enum docker_kind kind;
   int api;                      /* of 1.API, as negotiated: 41 or more */
-  int rootless;
-  int cgroup_version;           /* 1 or 2 */
-  int no_memory, no_pids, no_cpu;       /* limits that it cannot set */
   char version[64];             /* of the engine, for people */
 };
 
 struct docker_config {
   char *engine;                 /* unix:///PATH, tcp://HOST:PORT, https://… */
-  char *image;                  /* of sandboxes that name none */
-  char *images;                 /* TEMPLATE=IMAGE, by commas */
-  char *entrypoint;             /* NULL: the provider's own */
+  char *image;                  /* of sandboxes that name none; NULL: none */
+  char *images;                 /* TEMPLATE=IMAGE, by blanks */
+  char *entrypoint;             /* NULL: the provider's own program */
   char *runtime;                /* NULL: the engine's default */
   char *registry_auth;          /* NULL: none */
+  char *user;                   /* of commands: UID:GID, never 0 */
+  char *tls;                    /* folder of ca.pem, cert.pem, key.pem */
   int pull;                     /* what is missing is pulled */
   int64_t pull_timeout_ns;
 };
@@ -74,36 +74,29 @@ void docker_config_fini (struct docker_config *config);
 
 /* ---- engine.c: requests --------------------------------------------------- */
 
-/* Asks with a JSON body (NULL: none), which is not consumed; `path` begins
- * behind the version: "/containers/json".  COFFER_OK: there is an answer,
- * whatever its status; *answer (may be NULL) is its JSON or NULL and the
- * caller's to release.  Else what coffer_fail has returned.  The call's deadline
- * and cancel fd are kept. */
-int32_t docker_ask (struct coffer_call *call, struct docker *docker,
-                    const char *method, const char *path, const json_t *body,
-                    int *status, json_t **answer);
-/* The same, and every status of 300 and more is a failure (docker_fail). */
-int32_t docker_do (struct coffer_call *call, struct docker *docker,
-                   const char *method, const char *path, const json_t *body,
-                   json_t **answer, const char *what);
-/* coffer_fail for a status: 404 NOT_FOUND, 409 CONFLICT, 400 INVALID, 401
- * UNAUTHENTICATED, 403 DENIED, 429 BUSY, 5xx by what the engine says; `what`
- * was tried, of `sandbox` (may be NULL). */
-int32_t docker_fail (struct coffer_call *call, int status,
-                     const json_t *answer, const char *what);
-/* A connection that has switched to a raw stream after POST `path` with `body`
- * (101, or 200 from engines that never say so), blocking and the caller's to
- * close; bytes that came with the reply are in *early.  *fd is -1 when another
- * status came, which *status and *answer then have. */
-int32_t docker_hijack (struct coffer_call *call, struct docker *docker,
-                       const char *path, const json_t *body, int *fd,
-                       struct coffer_buffer *early, int *status,
-                       json_t **answer);
-/* The engine, asked at the first call: COFFER_OK, or UNAVAILABLE with what to do,
- * UNSUPPORTED for one that is too old. */
+/* The engine, asked at the first call: COFFER_OK, or UNAVAILABLE with what to
+ * do, UNSUPPORTED for one that is too old.  `out` may be NULL. */
 int32_t docker_engine (struct coffer_call *call, struct docker *docker,
                        struct docker_engine *out);
-
+/* "/v1.NN" and the formatted path, for a request to docker->http: text without
+ * a failure, as long as the engine was asked. */
+void docker_path (struct docker *docker, struct coffer_buffer *path,
+                  const char *format, ...)
+  __attribute__ ((format (printf, 3, 4)));
+/* Asks with a JSON body (NULL: none; borrowed) for a path as of docker_path.
+ * COFFER_OK: the engine has answered, with whatever status, in *reply; else
+ * what coffer_fail has returned.  The call's deadline and cancel fd are kept. */
+int32_t docker_ask (struct coffer_call *call, struct docker *docker,
+                    const char *method, const json_t *body,
+                    struct coffer_http_reply *reply, const char *format, ...)
+  __attribute__ ((format (printf, 6, 7)));
+/* coffer_fail for a status of 400 and more, with the engine's own words: 404
+ * NOT_FOUND, 409 CONFLICT, 400 INVALID, 401 UNAUTHENTICATED, 403 DENIED, 429
+ * BUSY, others IO; `what` was tried. */
+int32_t docker_fail (struct coffer_call *call,
+                     const struct coffer_http_reply *reply, const char *what);
+/* The engine's words of a failure, for people; never NULL. */
+const char *docker_words (const struct coffer_http_reply *reply);
 void docker_engine_fini (struct docker *docker);
 
 /* ---- program.c: the program inside, where the engine can see it ------------- */
@@ -137,8 +130,8 @@ void docker_sandbox_fini (struct docker_sandbox *sandbox);
  * and several 409s and 500s that it is gone or paused; those become NOT_FOUND
  * and CONFLICT, with the sandbox's id. */
 int32_t docker_fail_sandbox (struct coffer_call *call, struct docker *docker,
-                             int status, const json_t *answer,
-                             const char *sandbox);
+                             const struct coffer_http_reply *reply,
+                             const char *sandbox, const char *what);
 
 /* ---- execs.c, stream.c: commands that this worker relays -------------------- */
 

@@ -4,28 +4,37 @@
  * The program is static and needs nothing of an image.  It is shown read-only,
  * and has no rights but those of the user that the engine starts it as:
  *
- *   INSIDE_PATH hold MILLISECONDS      the first process (INSIDE_USER)
+ *   INSIDE_PATH hold MILLISECONDS …    the first process (INSIDE_USER)
  *   INSIDE_PATH extend MILLISECONDS    a new end, from now (INSIDE_USER)
- *   INSIDE_PATH run … -- ARGV…         a command (the sandbox's user)
+ *   INSIDE_PATH run …                  a command (the sandbox's user)
  *   INSIDE_PATH file …                 work on files (the sandbox's user)
  *   INSIDE_PATH signal …               of a command (the sandbox's user)
  *
  * The first process has a user of its own, which no command has, so that none
  * can stop it or change its time.  All that the program says is said from inside
- * and believed no further than that. */
+ * and believed no further than that.
+ *
+ * What a sandbox was given for all its commands, environment and working folder,
+ * is told to the first process by its standard input and lies in INSIDE_STATE,
+ * in memory: an engine would write it to its disk. */
 
 #ifndef DOCKER_INSIDE_H
 #define DOCKER_INSIDE_H
 
 #define INSIDE_NAME "coffer-inside"     /* in the manifest's `files` */
 #define INSIDE_PATH "/.coffer-inside"   /* in a container */
+#define INSIDE_STATE "/.coffer-state"   /* a folder in memory, the first
+                                         * process's own */
+/* In there, when there is any: strings, each with its NUL.  The first is the
+ * working folder ("": none given), then comes the environment. */
+#define INSIDE_GIVEN INSIDE_STATE "/given"
+#define INSIDE_GIVEN_MOST (1 << 20)
 
 /* Users and groups inside.  No image has these numbers: nothing of an image's
  * belongs to them. */
 #define INSIDE_USER "60998:60998"       /* of the first process */
-#define SANDBOX_UID 60999               /* of commands that name none */
-#define SANDBOX_USER "60999:60999"
-
+#define SANDBOX_USER "60999:60999"      /* of commands; docker->config.user may
+                                         * name another */
 #define SANDBOX_WORKSPACE "/workspace"
 
 #endif /* DOCKER_INSIDE_H */
