@@ -170,7 +170,18 @@ manifest_is_target (const char *s)
   return take_host (s, &rest) && rest[0] == ':' && is_port (rest + 1);
 }
 
-/* http and https only, and no name or password in it: those are secrets. */
+/* Where a service of this machine listens, or one that speaks without TLS: as
+ * container engines write it. */
+static int
+is_socket (const char *s)
+{
+  if (strncmp (s, "unix://", 7) == 0)
+    return manifest_is_path (s + 7);
+  return strncmp (s, "tcp://", 6) == 0 && take_host (s + 6, &s)
+         && s[0] == ':' && is_port (s + 1);
+}
+
+/* http and https, and no name or password in it: those are secrets. */
 static int
 is_url (const char *s)
 {
@@ -183,7 +194,7 @@ is_url (const char *s)
   else if (strncasecmp (s, "http://", 7) == 0)
     p = s + 7;
   else
-    return 0;
+    return is_socket (s);
   for (rest = s; *rest; rest++) {
     if ((unsigned char) *rest <= ' ' || *rest == 0x7f)
       return 0;
@@ -229,7 +240,8 @@ manifest_check_value (enum manifest_config_type type, const char *value)
     return value[0] ? NULL : "must not be empty";
   case CONFIG_URL:
     return is_url (value) ? NULL
-      : "must be an http or https URL without a name or password in it";
+      : "must be an http or https URL without a name or password in it, "
+        "unix:///PATH or tcp://HOST:PORT";
   case CONFIG_SIZE:
     return text_parse_size (value, &n) == 0 ? NULL
       : "must be a size such as 512, 64MiB or 1.5G";

@@ -167,7 +167,9 @@ read_homepage (struct manifest_reader *reader, const struct yaml_node *node,
 
   if (yaml_text (&reader->source, node, key, homepage, err) < 0)
     return -1;
-  wrong = manifest_check_value (CONFIG_URL, *homepage);
+  wrong = strncasecmp (*homepage, "http", 4) != 0
+          ? "must be an http or https URL without a name or password in it"
+          : manifest_check_value (CONFIG_URL, *homepage);
   if (wrong)
     return yaml_fail (&reader->source, node, err, "%s %s", key, wrong);
   return 0;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include <coffer/fd.h>
 #include <coffer/files.h>
@@ -20,11 +21,10 @@ docker_close (struct coffer_call *call, void *self,
   struct docker *docker = self;
 
   (void) call, (void) opts;
-  if (docker->execs)
-    docker_execs_free (docker->execs);
+  docker_keeps_end (docker);
   docker_engine_fini (docker);
   docker_config_fini (&docker->config);
-  coffer_fd_close (&docker->program);
+  coffer_fd_close (&docker->stop);
   coffer_fd_close (&docker->runtime);
   free (docker->program_path);
   pthread_mutex_destroy (&docker->lock);
@@ -40,7 +40,7 @@ find_program (const struct coffer_open_opts *opts)
   for (size_t i = 0; opts->files[i]; i++)
     if (opts->files[i]->name
         && strcmp (opts->files[i]->name, INSIDE_NAME) == 0)
-      return fcntl (opts->files[i]->fd, F_DUPFD_CLOEXEC, 3);
+      return opts->files[i]->fd;
   return -1;
 }
 
@@ -70,13 +70,15 @@ docker_open (struct coffer_call *call, void *self, const char *const *config,
   if (!docker)
     return coffer_fail_errno (call, ENOMEM, "the provider");
   pthread_mutex_init (&docker->lock, NULL);
-  docker->program = find_program (opts);
   docker->runtime = COFFER_HAS (opts, runtime_dir) && opts->runtime_dir >= 0 ?
     fcntl (opts->runtime_dir, F_DUPFD_CLOEXEC, 3) : -1;
+  docker->stop = eventfd (0, EFD_CLOEXEC);
+  docker_program_place (docker, find_program (opts));
   name_host (docker, COFFER_HAS (opts, host) && opts->host ? opts->host : "");
-  docker->execs = docker_execs_new ();
-  code = docker->execs ? docker_configure (call, docker, config)
-                       : coffer_fail_errno (call, ENOMEM, "the provider");
+  code = docker->stop < 0 ? coffer_fail_errno (call, errno, "the provider")
+                          : docker_configure (call, docker, config);
+  if (code == COFFER_OK)
+    code = docker_engine_init (call, docker);
   if (code == COFFER_OK)
     code = coffer_opened (call, docker);
   if (code != COFFER_OK)

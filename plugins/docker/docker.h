@@ -50,19 +50,22 @@ struct docker_config {
   int64_t pull_timeout_ns;
 };
 
+struct keep;
 struct docker_execs;            /* execs.c: commands that this worker relays */
 
 struct docker {
   struct docker_config config;
   char host[17];                /* this host, as 16 hexadecimal digits */
   int runtime;                  /* private folder; -1: none */
-  int program;                  /* the inside program, sealed; -1: none */
+  char *program_path;           /* where the engine finds the program inside;
+                                 * NULL: it could not be put there */
   struct docker_execs *execs;
   struct coffer_http *http;
+  int stop;                     /* readable once the instance is closed */
 
   pthread_mutex_t lock;
   struct docker_engine engine;  /* kind is UNKNOWN until the engine was asked */
-  char *program_path;           /* where the engine finds it; NULL: not yet */
+  struct keep *keeps;           /* hold.c: lifelines */
 };
 
 /* ---- config.c -------------------------------------------------------------- */
@@ -97,15 +100,22 @@ int32_t docker_fail (struct coffer_call *call,
                      const struct coffer_http_reply *reply, const char *what);
 /* The engine's words of a failure, for people; never NULL. */
 const char *docker_words (const struct coffer_http_reply *reply);
+/* At open; connects to nothing. */
+int32_t docker_engine_init (struct coffer_call *call, struct docker *docker);
 void docker_engine_fini (struct docker *docker);
 
 /* ---- program.c: the program inside, where the engine can see it ------------- */
 
-/* The path to show it from; valid as long as the instance. */
-int32_t docker_program (struct coffer_call *call, struct docker *docker,
-                        const char **path);
+/* At open, from the sealed one; program_path stays NULL where it cannot be. */
+void docker_program_place (struct docker *docker, int program);
 
-/* ---- sandbox.c ------------------------------------------------------------ */
+/* ---- sandbox.c: containers by name ------------------------------------------ */
+
+#define LABEL_HOST "coffer.host"
+#define LABEL_SANDBOX "coffer.sandbox"
+#define LABEL_EXPIRES "coffer.expires"          /* nanoseconds, at its making */
+#define LABEL_IMAGE "coffer.image"              /* as it was asked for */
+#define LABEL_METADATA "coffer.metadata"        /* a JSON list of strings */
 
 #define DOCKER_NAME_MAX 96      /* bytes of a container's name with its NUL */
 
@@ -115,23 +125,92 @@ int32_t docker_container_name (struct coffer_call *call,
                                const char *sandbox,
                                char name[DOCKER_NAME_MAX]);
 
-/* One container, by name; what is not running, paused or ours is NOT_FOUND. */
+/* One container, by name.  What is not ours, has ended, was never started or is
+ * past its time (then it is removed) is NOT_FOUND. */
 struct docker_sandbox {
-  char id[65];                  /* the engine's */
-  int paused;
+  int running, paused;          /* paused is running as well */
   int64_t created_ns, expires_ns;       /* since the epoch; 0: none */
-  json_t *inspect;              /* the engine's whole answer */
+  const char *id;               /* the engine's */
+  const char *image_id;         /* "sha256:…" */
+  const json_t *labels;
+  json_t *answer;               /* the engine's whole one, which has these */
 };
 int32_t docker_sandbox_find (struct coffer_call *call, struct docker *docker,
                              const char *sandbox, struct docker_sandbox *out);
+/* The same, whatever its state, and nothing is removed. */
+int32_t docker_sandbox_look (struct coffer_call *call, struct docker *docker,
+                             const char *sandbox, struct docker_sandbox *out);
 void docker_sandbox_fini (struct docker_sandbox *sandbox);
 #define auto_sandbox __attribute__ ((cleanup (docker_sandbox_fini)))
-/* As docker_fail, for a request that names a container: an engine says with 404
- * and several 409s and 500s that it is gone or paused; those become NOT_FOUND
- * and CONFLICT, with the sandbox's id. */
+/* As docker_fail, for a request that names a container: engines say with several
+ * statuses that it is gone or paused; those become NOT_FOUND and CONFLICT, with
+ * the sandbox's id. */
 int32_t docker_fail_sandbox (struct coffer_call *call, struct docker *docker,
                              const struct coffer_http_reply *reply,
                              const char *sandbox, const char *what);
+int32_t docker_fail_gone (struct coffer_call *call, const char *sandbox);
+/* Removes the container and all that was made for it: COFFER_OK, NOT_FOUND
+ * without a failure when there was none, or what coffer_fail has returned. */
+int32_t docker_remove (struct coffer_call *call, struct docker *docker,
+                       const char *name);
+/* Emits sandbox_info. */
+int32_t docker_emit (struct coffer_call *call, const char *sandbox,
+                     const struct docker_sandbox *found);
+/* One of the engine's list of containers, which is borrowed. */
+void docker_sandbox_listed (const struct docker *docker, const json_t *entry,
+                            struct docker_sandbox *out);
+
+/* Nanoseconds since the epoch of an engine's time; 0: it is none. */
+int64_t docker_time_ns (const char *text);
+
+/* Ends that were set later, one file a sandbox: 0 is none. */
+int64_t docker_end_read (const struct docker *docker, const char *name);
+int docker_end_write (const struct docker *docker, const char *name,
+                      int64_t expires_ns);
+void docker_end_forget (const struct docker *docker, const char *name);
+
+/* ---- spec.c: what a container is made of ------------------------------------- */
+
+/* COFFER_OK, or UNSUPPORTED or INVALID with the field. */
+int32_t docker_spec_check (struct coffer_call *call, const char *sandbox,
+                           const struct coffer_sandbox_spec *spec);
+/* The body of a create; NULL: out of memory, or what is no UTF-8. */
+json_t *docker_spec_body (const struct docker *docker,
+                          const struct docker_engine *engine, const char *name,
+                          const char *sandbox, const char *image,
+                          const struct coffer_sandbox_spec *spec);
+/* The n-th volume that goes with a container: its body; NULL: no more. */
+json_t *docker_spec_volume (const struct docker *docker,
+                            const struct docker_engine *engine,
+                            const char *name, size_t n,
+                            const struct coffer_sandbox_spec *spec);
+/* 1: something is told to the first process, so that it is attached to. */
+int docker_spec_tells (const struct coffer_sandbox_spec *spec);
+
+/* ---- images.c ------------------------------------------------------------------ */
+
+/* Which image a specification means: the caller frees.  INVALID: none. */
+int32_t docker_image_name (struct coffer_call *call,
+                           const struct docker *docker,
+                           const struct coffer_sandbox_spec *spec,
+                           char **image);
+/* With progress and a deadline of its own. */
+int32_t docker_image_pull (struct coffer_call *call, struct docker *docker,
+                           const char *image);
+
+/* ---- hold.c: attached to the first process -------------------------------------- */
+
+/* Before the start: *fd is the stream. */
+int32_t docker_attach (struct coffer_call *call, struct docker *docker,
+                       const char *name, int *fd);
+/* After it: tells what the sandbox was given and waits until that is there. */
+int32_t docker_tell (struct coffer_call *call, int fd,
+                     const struct coffer_sandbox_spec *spec);
+/* Keeps the stream until `lifeline` (borrowed) ends, in a thread; takes *fd.
+ * -1 with errno: the stream has ended, and with it the sandbox. */
+int docker_keep (struct docker *docker, int *fd, int lifeline);
+/* At close: ends them all. */
+void docker_keeps_end (struct docker *docker);
 
 /* ---- execs.c, stream.c: commands that this worker relays -------------------- */
 

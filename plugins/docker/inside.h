@@ -28,7 +28,8 @@
 /* In there, when there is any: strings, each with its NUL.  The first is the
  * working folder ("": none given), then comes the environment. */
 #define INSIDE_GIVEN INSIDE_STATE "/given"
-#define INSIDE_GIVEN_MOST (1 << 20)
+#define INSIDE_GIVEN_MOST (512 << 10)
+#define INSIDE_ACK "ok\n"       /* of the first process, when it is there */
 
 /* Users and groups inside.  No image has these numbers: nothing of an image's
  * belongs to them. */

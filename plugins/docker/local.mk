@@ -7,13 +7,14 @@ PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
 %C%_docker_so_CPPFLAGS = $(MODULE_CPP_FLAGS) $(JANSSON_CFLAGS)
 %C%_docker_so_CFLAGS = $(MODULE_CC_FLAGS)
 %C%_docker_so_LDFLAGS = $(MODULE_LINK_FLAGS)
-%C%_docker_so_LDADD = sdk/lib/libcoffer-provider.a $(JANSSON_LIBS)
+%C%_docker_so_LDADD = sdk/lib/libcoffer-provider.a $(JANSSON_SHARED_LIBS)
 %C%_docker_so_SOURCES = \
   %D%/config.c \
+  %D%/create.c \
   %D%/docker.c \
   %D%/docker.h \
   %D%/engine.c \
-  %D%/execs.c \
+  %D%/hold.c \
   %D%/images.c \
   %D%/inside.h \
   %D%/life.c \

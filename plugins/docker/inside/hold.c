@@ -8,6 +8,7 @@
  * end as the seconds of CLOCK_BOOTTIME, which containers share. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -91,7 +92,54 @@ block (sigset_t *set)
   sigprocmask (SIG_BLOCK, set, NULL);
 }
 
-/* hold MILLISECONDS [lifeline]: with the word, standard input is one. */
+static int
+read_whole (int fd, char *bytes, size_t size)
+{
+  while (size > 0) {
+    ssize_t n = read (fd, bytes, size);
+
+    if (n <= 0 && !(n < 0 && errno == EINTR))
+      return -1;
+    bytes += n > 0 ? n : 0;
+    size -= n > 0 ? (size_t) n : 0;
+  }
+  return 0;
+}
+
+static int
+write_whole (int fd, const char *bytes, size_t size)
+{
+  while (size > 0) {
+    ssize_t n = write (fd, bytes, size);
+
+    if (n < 0 && errno != EINTR)
+      return -1;
+    bytes += n > 0 ? n : 0;
+    size -= n > 0 ? (size_t) n : 0;
+  }
+  return 0;
+}
+
+/* From standard input to INSIDE_GIVEN, where commands read it. */
+static int
+take_given (void)
+{
+  static char bytes[INSIDE_GIVEN_MOST];
+  uint32_t size;
+  int fd, failed;
+
+  if (read_whole (0, (char *) &size, sizeof size) < 0 || size > sizeof bytes
+      || read_whole (0, bytes, size) < 0)
+    return -1;
+  fd = open (INSIDE_GIVEN, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+  failed = fd < 0 || write_whole (fd, bytes, size) < 0;
+  memset (bytes, 0, size);
+  close (fd);
+  return failed ? -1 : write_whole (1, INSIDE_ACK, sizeof INSIDE_ACK - 1);
+}
+
+/* hold MILLISECONDS [told|lifeline]: standard input says what the sandbox was
+ * given, and after it is the lifeline or nothing. */
 int
 inside_hold (int argc, char **argv)
 {
@@ -105,6 +153,8 @@ inside_hold (int argc, char **argv)
   block (&set);
   waits[0].fd = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   waits[1].fd = timerfd_create (CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+  if (argc > 2 && take_given () < 0)
+    return INSIDE_FAILED;
   waits[2].fd = argc > 2 && strcmp (argv[2], "lifeline") == 0 ? 0 : -1;
   if (waits[0].fd < 0 || waits[1].fd < 0
       || (ms > 0 && set_end (waits[1].fd, now_ms () + ms) < 0))

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making a sandbox: volumes, container, what it is told, start.
+ *
+ * The engine takes a name once, so of several that create one sandbox at once
+ * one makes it and the others wait until it runs.  What was begun and cannot be
+ * finished is removed before the call ends; for that, a part of its time is kept
+ * back. */
+
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <coffer/fd.h>
+#include <coffer/files.h>
+
+#include "docker.h"
+
+#define SECOND_NS INT64_C (1000000000)
+#define CLEANUP_NS (2 * SECOND_NS)
+
+struct making {
+  struct coffer_call *call;
+  struct docker *docker;
+  struct docker_engine engine;
+  const char *sandbox;
+  const struct coffer_sandbox_spec *spec;
+  char *image;
+  char name[DOCKER_NAME_MAX];
+  int stream;                   /* to the first process; -1: none */
+};
+
+/* ---- cleaning up ----------------------------------------------------------------- */
+
+/* With time of its own, and whatever the caller wants by now. */
+static void
+undo (struct making *making, int64_t deadline_ns)
+{
+  struct coffer_call *call = making->call;
+  const int cancel_fd = call->cancel_fd;
+  const int64_t kept = call->deadline_ns;
+
+  call->cancel_fd = -1;
+  call->deadline_ns = deadline_ns + SECOND_NS / 4;
+  if (call->deadline_ns > coffer_now_ns () + 5 * SECOND_NS)
+    call->deadline_ns = coffer_now_ns () + 5 * SECOND_NS;
+  docker_remove (call, making->docker, making->name);
+  call->cancel_fd = cancel_fd;
+  call->deadline_ns = kept;
+}
+
+/* ---- steps ------------------------------------------------------------------------ */
+
+static int32_t
+make_volumes (struct making *making)
+{
+  for (size_t n = 0;; n++) {
+    coffer_autoreply struct coffer_http_reply reply = {0};
+    json_t *body = docker_spec_volume (making->docker, &making->engine,
+                                       making->name, n, making->spec);
+    int32_t code;
+
+    if (!body)
+      return COFFER_OK;
+    code = docker_ask (making->call, making->docker, "POST", body, &reply,
+                       "/volumes/create");
+    json_decref (body);
+    if (code != COFFER_OK)
+      return code;
+    if (reply.status >= 300 && reply.status != 409)
+      return docker_fail (making->call, &reply, "make a volume");
+  }
+}
+
+/* The name is another container's: engines say so with 409, Podman sometimes
+ * with 500. */
+static int
+is_taken (const struct coffer_http_reply *reply)
+{
+  return reply->status == 409
+         || (reply->status == 500
+             && strstr (docker_words (reply), "already in use"));
+}
+
+static int
+is_no_image (const struct coffer_http_reply *reply)
+{
+  return reply->status == 404
+         || (reply->status == 500
+             && strstr (docker_words (reply), "image not known"));
+}
+
+/* One try: EXISTS and NOT_FOUND (the image) without a failure. */
+static int32_t
+try_container (struct making *making)
+{
+  coffer_autoreply struct coffer_http_reply reply = {0};
+  json_t *body = docker_spec_body (making->docker, &making->engine,
+                                   making->name, making->sandbox,
+                                   making->image, making->spec);
+  int32_t code;
+
+  if (!body)
+    return coffer_fail (making->call, COFFER_INVALID, "the specification is "
+                        "no UTF-8, or a mount's source has gone");
+  code = docker_ask (making->call, making->docker, "POST", body, &reply,
+                     "/containers/create?name=%s", making->name);
+  json_decref (body);
+  if (code != COFFER_OK)
+    return code;
+  if (reply.status < 300)
+    return COFFER_OK;
+  return is_taken (&reply) ? COFFER_EXISTS
+         : is_no_image (&reply) ? COFFER_NOT_FOUND
+         : docker_fail (making->call, &reply, "create a container");
+}
+
+static int32_t
+make_container (struct making *making)
+{
+  int32_t code = try_container (making);
+
+  if (code != COFFER_NOT_FOUND)
+    return code;
+  code = docker_image_pull (making->call, making->docker, making->image);
+  if (code == COFFER_OK)
+    code = try_container (making);
+  return code == COFFER_NOT_FOUND
+         ? coffer_fail (making->call, COFFER_INVALID, "the image was pulled, "
+                        "and the engine does not find it by that name")
+         : code;
+}
+
+static int32_t
+start (struct making *making)
+{
+  coffer_autoreply struct coffer_http_reply reply = {0};
+  int32_t code = COFFER_OK;
+
+  if (docker_spec_tells (making->spec))
+    code = docker_attach (making->call, making->docker, making->name,
+                          &making->stream);
+  if (code == COFFER_OK)
+    code = docker_ask (making->call, making->docker, "POST", NULL, &reply,
+                       "/containers/%s/start", making->name);
+  if (code == COFFER_OK && reply.status >= 400)
+    code = docker_fail (making->call, &reply, "start a container");
+  if (code == COFFER_OK && making->stream >= 0)
+    code = docker_tell (making->call, making->stream, making->spec);
+  if (code == COFFER_OK && making->spec->lifeline >= 0
+      && docker_keep (making->docker, &making->stream,
+                      making->spec->lifeline) < 0)
+    code = coffer_fail_errno (making->call, errno, "the lifeline");
+  return code;
+}
+
+/* What is applied, as the engine has it. */
+static int32_t
+emit_facts (struct making *making)
+{
+  const char *runtime = making->docker->config.runtime;
+  const struct coffer_fact engine = {
+    .size = sizeof engine, .name = "engine", .state = "ok",
+    .value = making->engine.version, .how = "the engine's own word",
+  };
+  const struct coffer_fact by = {
+    .size = sizeof by, .name = "runtime", .state = "ok",
+    .value = runtime ? runtime : "the engine's default",
+    .how = "configuration",
+  };
+  int32_t code = coffer_emit_fact (making->call, &engine);
+
+  return code == COFFER_OK ? coffer_emit_fact (making->call, &by) : code;
+}
+
+static int32_t
+tell (struct making *making, const struct docker_sandbox *found)
+{
+  int32_t code = docker_emit (making->call, making->sandbox, found);
+
+  return code == COFFER_OK ? emit_facts (making) : code;
+}
+
+static int32_t
+tell_made (struct making *making)
+{
+  auto_sandbox struct docker_sandbox found = {0};
+  int32_t code = docker_sandbox_find (making->call, making->docker,
+                                      making->sandbox, &found);
+
+  if (code == COFFER_NOT_FOUND)
+    return coffer_fail (making->call, COFFER_UNAVAILABLE, "the container ended "
+                        "as soon as it was started: the image may be of another "
+                        "architecture, or the runtime refuses the program");
+  return code == COFFER_OK ? tell (making, &found) : code;
+}
+
+/* ---- one that is there --------------------------------------------------------------- */
+
+/* OK: told of; NOT_FOUND without a failure: it has gone, so that the name is
+ * free.  One that never ran, or has ended, is another's that is at work with it,
+ * or was: it is removed when nothing happens. */
+static int32_t
+take_existing (struct making *making)
+{
+  struct coffer_call *call = making->call;
+  int32_t code;
+
+  for (int tries = 0;; tries++) {
+    auto_sandbox struct docker_sandbox found = {0};
+    int is_left;
+
+    code = docker_sandbox_look (call, making->docker, making->sandbox, &found);
+    if (code != COFFER_OK)
+      return code;
+    if (found.running)
+      return tell (making, &found);
+    is_left = found.created_ns + 60 * SECOND_NS < coffer_realtime_ns ();
+    if (is_left || call->deadline_ns < coffer_now_ns () + SECOND_NS) {
+      code = docker_remove (call, making->docker, making->name);
+      return code == COFFER_OK ? COFFER_NOT_FOUND : code;
+    }
+    if (coffer_wait_fd (call->cancel_fd, POLLIN,
+                        coffer_now_ns () + 10000000, -1) > 0)
+      return coffer_fail (call, COFFER_CANCELLED, "waiting for a sandbox that "
+                          "another call makes");
+  }
+}
+
+static int32_t
+make_new (struct making *making, int64_t deadline_ns)
+{
+  int32_t code = start (making);
+
+  if (code == COFFER_OK)
+    code = tell_made (making);
+  coffer_fd_close (&making->stream);
+  if (code != COFFER_OK)
+    undo (making, deadline_ns);
+  return code;
+}
+
+static int32_t
+make (struct making *making, int64_t deadline_ns)
+{
+  int32_t code = COFFER_NOT_FOUND;
+
+  for (int tries = 0; tries < 3 && code == COFFER_NOT_FOUND; tries++) {
+    code = make_volumes (making);
+    if (code == COFFER_OK)
+      code = make_container (making);
+    if (code == COFFER_OK)
+      return make_new (making, deadline_ns);
+    if (code != COFFER_EXISTS) {
+      /* A create whose answer did not come may have been one. */
+      undo (making, deadline_ns);
+      return code;
+    }
+    code = take_existing (making);
+  }
+  return code == COFFER_NOT_FOUND
+         ? coffer_fail (making->call, COFFER_BUSY, "a container of that name "
+                        "comes and goes") : code;
+}
+
+/* ---- the operation --------------------------------------------------------------------- */
+
+static int32_t
+prepare (struct making *making)
+{
+  int32_t code = docker_spec_check (making->call, making->sandbox,
+                                    making->spec);
+
+  if (code == COFFER_OK)
+    code = docker_container_name (making->call, making->docker,
+                                  making->sandbox, making->name);
+  if (code == COFFER_OK)
+    code = docker_image_name (making->call, making->docker, making->spec,
+                              &making->image);
+  if (code == COFFER_OK && !making->docker->program_path)
+    code = coffer_fail (making->call, COFFER_UNAVAILABLE, "the program for "
+                        "containers could not be put into the provider's "
+                        "runtime folder");
+  return code == COFFER_OK ? docker_engine (making->call, making->docker,
+                                            &making->engine) : code;
+}
+
+int32_t
+docker_sandbox_create (struct coffer_call *call, void *self,
+                       const char *sandbox,
+                       const struct coffer_sandbox_spec *spec,
+                       const struct coffer_sandbox_create_opts *opts)
+{
+  struct making making = {.call = call, .docker = self, .sandbox = sandbox,
+                          .spec = spec, .stream = -1};
+  const int64_t deadline_ns = call->deadline_ns;
+  int32_t code;
+
+  (void) opts;
+  if (deadline_ns > coffer_now_ns () + 2 * CLEANUP_NS)
+    call->deadline_ns = deadline_ns - CLEANUP_NS;
+  code = prepare (&making);
+  if (code == COFFER_OK)
+    code = make (&making, deadline_ns);
+  call->deadline_ns = deadline_ns;
+  free (making.image);
+  return code;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests to the engine, and which engine it is.
+ *
+ * /_ping tells the newest version of the API that the engine speaks and whether
+ * it is Podman's; what is asked for after it names the version that was agreed
+ * on, at least 1.41 and at most the newest that this was tried with. */
+
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <coffer/files.h>
+
+#include "docker.h"
+
+#define API_LEAST 41
+#define API_MOST 47
+
+/* The path of a file in the folder of certificates; NULL: there is none. */
+static const char *
+tls_file (const struct docker *docker, struct coffer_buffer *path,
+          const char *name)
+{
+  if (!docker->config.tls
+      || strncmp (docker->config.engine, "https://", 8) != 0)
+    return NULL;
+  coffer_buffer_printf (path, "%s/%s", docker->config.tls, name);
+  return path->data;
+}
+
+int32_t
+docker_engine_init (struct coffer_call *call, struct docker *docker)
+{
+  coffer_autobuffer struct coffer_buffer base = {0}, ca = {0}, own = {0},
+                                         key = {0};
+  const char *engine = docker->config.engine;
+  const char *secrets[] = {docker->config.registry_auth, NULL};
+  struct coffer_http_config config = {.idle = 8, .secrets = secrets};
+
+  if (strncmp (engine, "tcp://", 6) == 0)
+    coffer_buffer_printf (&base, "http://%s", engine + 6);
+  else
+    coffer_buffer_add_string (&base, engine);
+  config.base = base.data;
+  config.ca = tls_file (docker, &ca, "ca.pem");
+  config.certificate = tls_file (docker, &own, "cert.pem");
+  config.key = tls_file (docker, &key, "key.pem");
+  if (base.failed || ca.failed || own.failed || key.failed)
+    return coffer_fail_errno (call, ENOMEM, "the engine's address");
+  return coffer_http_new (call, &config, &docker->http);
+}
+
+void
+docker_engine_fini (struct docker *docker)
+{
+  coffer_http_free (docker->http);
+  docker->http = NULL;
+}
+
+/* ---- replies -------------------------------------------------------------- */
+
+const char *
+docker_words (const struct coffer_http_reply *reply)
+{
+  const char *words
+    = reply->json ? json_string_value (json_object_get (reply->json,
+                                                        "message")) : NULL;
+
+  if (words && *words)
+    return words;
+  if (reply->said && *reply->said)
+    return reply->said;
+  return reply->message ? reply->message : "it does not say why";
+}
+
+static int32_t
+code_of (int status)
+{
+  switch (status) {
+  case 400: return COFFER_INVALID;
+  case 401: return COFFER_UNAUTHENTICATED;
+  case 403: return COFFER_DENIED;
+  case 404: return COFFER_NOT_FOUND;
+  case 409: return COFFER_CONFLICT;
+  case 429: return COFFER_BUSY;
+  case 503: return COFFER_UNAVAILABLE;
+  default: return status >= 500 ? COFFER_IO : COFFER_INVALID;
+  }
+}
+
+int32_t
+docker_fail (struct coffer_call *call, const struct coffer_http_reply *reply,
+             const char *what)
+{
+  coffer_autobuffer struct coffer_buffer text = {0};
+  const char *words = docker_words (reply);
+
+  coffer_buffer_printf (&text, "%s: the engine says ", what);
+  coffer_buffer_add_escaped (&text, words, strnlen (words, 600));
+  return coffer_fail (call, code_of (reply->status),
+                      text.failed ? what : text.data);
+}
+
+/* ---- which engine --------------------------------------------------------- */
+
+static int32_t
+fail_engine (struct coffer_call *call, const struct docker *docker,
+             const struct coffer_http_reply *reply)
+{
+  coffer_autobuffer struct coffer_buffer text = {0};
+
+  if (reply->code != COFFER_UNAVAILABLE)
+    return coffer_http_fail (call, reply);
+  coffer_buffer_printf (&text, "no engine answers at %s (%s): start it, or set "
+                        "DOCKER_HOST or the provider's `engine`",
+                        docker->config.engine,
+                        reply->message ? reply->message : "no connection");
+  return coffer_fail (call, COFFER_UNAVAILABLE,
+                      text.failed ? "no engine answers" : text.data);
+}
+
+/* "1.41" */
+static int
+api_of (const char *text)
+{
+  int api;
+
+  return text && sscanf (text, "1.%d", &api) == 1 ? api : 0;
+}
+
+static int32_t
+learn (struct coffer_call *call, const struct docker *docker,
+       const struct coffer_http_reply *reply, struct docker_engine *engine)
+{
+  const char *podman = coffer_http_header (reply, "Libpod-Api-Version");
+  const char *server = coffer_http_header (reply, "Server");
+  int api = api_of (coffer_http_header (reply, "Api-Version"));
+  coffer_autobuffer struct coffer_buffer text = {0};
+
+  if (reply->status != 200 || api < API_LEAST) {
+    coffer_buffer_printf (&text, "what answers at %s %s: this provider needs "
+                          "Docker 20.10 or Podman 4, or newer (API 1.%d)",
+                          docker->config.engine,
+                          api ? "is too old" : "is no container engine",
+                          API_LEAST);
+    return coffer_fail (call, COFFER_UNSUPPORTED,
+                        text.failed ? "the engine is too old" : text.data);
+  }
+  engine->kind = podman ? ENGINE_PODMAN : ENGINE_DOCKER;
+  engine->api = api < API_MOST ? api : API_MOST;
+  if (podman)
+    snprintf (engine->version, sizeof engine->version, "Podman %.40s", podman);
+  else
+    snprintf (engine->version, sizeof engine->version, "%.60s",
+              server ? server : "Docker");
+  return COFFER_OK;
+}
+
+static int32_t
+ping (struct coffer_call *call, struct docker *docker,
+      struct docker_engine *engine)
+{
+  const struct coffer_http_request request = {.path = "/_ping"};
+  coffer_autoreply struct coffer_http_reply reply = {0};
+
+  if (coffer_http_do (docker->http, call, &request, &reply) != COFFER_OK)
+    return fail_engine (call, docker, &reply);
+  return learn (call, docker, &reply, engine);
+}
+
+int32_t
+docker_engine (struct coffer_call *call, struct docker *docker,
+               struct docker_engine *out)
+{
+  struct docker_engine engine;
+  int32_t code;
+
+  pthread_mutex_lock (&docker->lock);
+  engine = docker->engine;
+  pthread_mutex_unlock (&docker->lock);
+  if (engine.kind == ENGINE_UNKNOWN) {
+    code = ping (call, docker, &engine);
+    if (code != COFFER_OK)
+      return code;
+    pthread_mutex_lock (&docker->lock);
+    docker->engine = engine;
+    pthread_mutex_unlock (&docker->lock);
+  }
+  if (out)
+    *out = engine;
+  return COFFER_OK;
+}
+
+/* ---- requests ------------------------------------------------------------- */
+
+static void
+add_version (struct docker *docker, struct coffer_buffer *path)
+{
+  int api;
+
+  pthread_mutex_lock (&docker->lock);
+  api = docker->engine.api;
+  pthread_mutex_unlock (&docker->lock);
+  coffer_buffer_printf (path, "/v1.%d", api);
+}
+
+void
+docker_path (struct docker *docker, struct coffer_buffer *path,
+             const char *format, ...)
+{
+  va_list ap;
+
+  add_version (docker, path);
+  va_start (ap, format);
+  coffer_buffer_vprintf (path, format, ap);
+  va_end (ap);
+}
+
+int32_t
+docker_ask (struct coffer_call *call, struct docker *docker,
+            const char *method, const json_t *body,
+            struct coffer_http_reply *reply, const char *format, ...)
+{
+  coffer_autobuffer struct coffer_buffer path = {0};
+  struct coffer_http_request request = {
+    .method = method, .json = body, .flags = COFFER_HTTP_ANY_STATUS,
+  };
+  int32_t code = docker_engine (call, docker, NULL);
+  va_list ap;
+
+  if (code != COFFER_OK)
+    return code;
+  add_version (docker, &path);
+  va_start (ap, format);
+  coffer_buffer_vprintf (&path, format, ap);
+  va_end (ap);
+  if (path.failed)
+    return coffer_fail_errno (call, ENOMEM, "a request");
+  request.path = path.data;
+  return coffer_http_do (docker->http, call, &request, reply) == COFFER_OK
+         ? COFFER_OK : fail_engine (call, docker, reply);
+}

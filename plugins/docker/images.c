@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images: which one is meant, and how it comes to the engine. */
+
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <coffer/fd.h>
+#include <coffer/files.h>
+
+#include "docker.h"
+
+/* ---- which one ---------------------------------------------------------------- */
+
+/* The image that the configuration has for a template, its length in *size. */
+static const char *
+mapped (const char *images, const char *name, size_t *size)
+{
+  const size_t length = strlen (name);
+
+  for (const char *at = images; at && *at; at += *size) {
+    at += strspn (at, " ,");
+    *size = strcspn (at, " ,");
+    if (*size > length + 1 && strncmp (at, name, length) == 0
+        && at[length] == '=') {
+      *size -= length + 1;
+      return at + length + 1;
+    }
+  }
+  return NULL;
+}
+
+/* What stands in a query and in a path afterwards, and names no option. */
+static int
+is_name (const char *image)
+{
+  static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@";
+
+  return *image && *image != '-' && strlen (image) < 512
+         && strspn (image, allowed) == strlen (image);
+}
+
+int32_t
+docker_image_name (struct coffer_call *call, const struct docker *docker,
+                   const struct coffer_sandbox_spec *spec, char **image)
+{
+  const char *name = spec->image ? spec->image : docker->config.image;
+  size_t size = name ? strlen (name) : 0;
+
+  if (spec->template_name && spec->image)
+    return coffer_fail (call, COFFER_INVALID, "a template and an image: one of "
+                        "them, as either is the whole root");
+  if (spec->template_name) {
+    name = mapped (docker->config.images, spec->template_name, &size);
+    if (!name)
+      return coffer_fail (call, COFFER_INVALID, "no image stands for this "
+                          "template: add TEMPLATE=IMAGE to the provider's "
+                          "`images`, or name an image");
+  }
+  if (!name)
+    return coffer_fail (call, COFFER_INVALID, "no image: name one with --image, "
+                        "or set the provider's `image`");
+  *image = strndup (name, size);
+  if (!*image)
+    return coffer_fail_errno (call, ENOMEM, "the image's name");
+  return is_name (*image) ? COFFER_OK
+         : coffer_fail (call, COFFER_INVALID, "the image's name is none");
+}
+
+/* ---- credentials ---------------------------------------------------------------- */
+
+/* "quay.io/a/b" is of quay.io, "a/b" of Docker's own. */
+static void
+registry_of (const char *image, struct coffer_buffer *out)
+{
+  size_t size = strcspn (image, "/");
+
+  if (image[size] == '/' && (memchr (image, '.', size)
+                             || memchr (image, ':', size)
+                             || strncmp (image, "localhost/", 10) == 0))
+    coffer_buffer_add (out, image, size);
+  else
+    coffer_buffer_add_string (out, "https://index.docker.io/v1/");
+}
+
+static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+  "abcdefghijklmnopqrstuvwxyz0123456789-_";
+
+static void
+add_base64url (struct coffer_buffer *out, const char *text)
+{
+  size_t size = strlen (text);
+
+  for (size_t i = 0; i < size; i += 3) {
+    uint32_t bits = 0;
+    char four[4];
+
+    for (size_t k = 0; k < 3; k++)
+      bits = bits << 8 | (i + k < size ? (unsigned char) text[i + k] : 0u);
+    for (size_t k = 0; k < 4; k++)
+      four[k] = i + k > size ? '=' : alphabet[bits >> (18 - 6 * k) & 63];
+    coffer_buffer_add (out, four, sizeof four);
+  }
+}
+
+static int
+digit_of (char c)
+{
+  const char *at;
+
+  c = c == '+' ? '-' : c == '/' ? '_' : c;
+  at = c ? strchr (alphabet, c) : NULL;
+  return at ? (int) (at - alphabet) : -1;
+}
+
+/* "user:password" from the store's base64. */
+static void
+add_decoded (struct coffer_buffer *out, const char *text)
+{
+  uint32_t bits = 0;
+  int count = 0;
+
+  for (; *text && *text != '='; text++) {
+    int digit = digit_of (*text);
+    char byte;
+
+    if (digit < 0)
+      return;
+    bits = bits << 6 | (uint32_t) digit;
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      byte = (char) (bits >> count);
+      coffer_buffer_add (out, &byte, 1);
+    }
+  }
+}
+
+static void
+buffer_wipe (struct coffer_buffer *buffer)
+{
+  if (buffer->data)
+    explicit_bzero (buffer->data, buffer->capacity);
+  coffer_buffer_free (buffer);
+}
+
+#define auto_wiped __attribute__ ((cleanup (buffer_wipe)))
+
+/* "X-Registry-Auth: …" from a store of the kind of ~/.docker/config.json;
+ * nothing where it has none for this registry. */
+static void
+add_credentials (struct coffer_buffer *header, const struct docker *docker,
+                 const char *image)
+{
+  json_t *store = docker->config.registry_auth
+                  ? json_loads (docker->config.registry_auth, 0, NULL) : NULL;
+  auto_wiped struct coffer_buffer pair = {0};
+  coffer_autobuffer struct coffer_buffer registry = {0};
+  const char *auth;
+  char *colon, *text = NULL;
+
+  registry_of (image, &registry);
+  auth = json_string_value (json_object_get (json_object_get (
+    json_object_get (store, "auths"), registry.data), "auth"));
+  if (auth)
+    add_decoded (&pair, auth);
+  colon = pair.data ? strchr (pair.data, ':') : NULL;
+  if (colon) {
+    json_t *object;
+
+    *colon++ = '\0';
+    object = json_pack ("{s:s, s:s, s:s}", "username", pair.data, "password",
+                        colon, "serveraddress", registry.data);
+    text = object ? json_dumps (object, JSON_COMPACT) : NULL;
+    json_decref (object);
+  }
+  if (text) {
+    coffer_buffer_add_string (header, "X-Registry-Auth: ");
+    add_base64url (header, text);
+    explicit_bzero (text, strlen (text));
+    free (text);
+  }
+  json_decref (store);
+}
+
+/* ---- pulling -------------------------------------------------------------------- */
+
+#define LAYERS 128
+
+struct pull {
+  struct coffer_call *call;
+  struct {
+    char id[16];
+    uint64_t done, total;
+  } layers[LAYERS];
+  size_t n_layers;
+  char failed[512];
+};
+
+static void
+take_layer (struct pull *pull, const char *id, const json_t *detail)
+{
+  json_int_t done = json_integer_value (json_object_get (detail, "current"));
+  json_int_t total = json_integer_value (json_object_get (detail, "total"));
+  uint64_t all_done = 0, all = 0;
+  size_t i = 0;
+
+  if (!id || total <= 0 || done < 0)
+    return;
+  while (i < pull->n_layers && strcmp (pull->layers[i].id, id) != 0)
+    i++;
+  if (i == LAYERS || strlen (id) >= sizeof pull->layers[i].id)
+    return;
+  if (i == pull->n_layers)
+    strcpy (pull->layers[pull->n_layers++].id, id);
+  pull->layers[i].done = (uint64_t) done;
+  pull->layers[i].total = (uint64_t) total;
+  for (i = 0; i < pull->n_layers; i++) {
+    all_done += pull->layers[i].done;
+    all += pull->layers[i].total;
+  }
+  coffer_progress (pull->call, all_done, all, "pulling the image");
+}
+
+/* The status has gone out as 200 before a pull fails. */
+static int32_t
+take_line (void *data, const json_t *value)
+{
+  struct pull *pull = data;
+  const char *failed = json_string_value (json_object_get (value, "error"));
+
+  if (failed)
+    strncpy (pull->failed, failed, sizeof pull->failed - 1);
+  else
+    take_layer (pull, json_string_value (json_object_get (value, "id")),
+                json_object_get (value, "progressDetail"));
+  return COFFER_OK;
+}
+
+static int32_t
+fail_pull (struct coffer_call *call, const char *image, const char *why)
+{
+  coffer_autobuffer struct coffer_buffer text = {0};
+  int is_denied = strcasestr (why, "denied") || strcasestr (why, "unauthor");
+
+  coffer_buffer_printf (&text, "pull %s: ", image);
+  coffer_buffer_add_escaped (&text, why, strnlen (why, 400));
+  if (is_denied)
+    coffer_buffer_add_string (&text, "; the provider's `registry_auth` names "
+                              "credentials");
+  return coffer_fail (call, is_denied ? COFFER_UNAUTHENTICATED
+                      : strcasestr (why, "not found")
+                        || strcasestr (why, "unknown")
+                      ? COFFER_INVALID : COFFER_UNAVAILABLE,
+                      text.failed ? "the image cannot be pulled" : text.data);
+}
+
+static int32_t
+pull_within (struct coffer_call *call, struct docker *docker,
+             const char *image)
+{
+  coffer_autobuffer struct coffer_buffer path = {0};
+  auto_wiped struct coffer_buffer credentials = {0};
+  coffer_autoreply struct coffer_http_reply reply = {0};
+  struct pull pull = {.call = call};
+  struct coffer_http_json_lines lines = {.take = take_line, .data = &pull};
+  const char *headers[2] = {NULL, NULL};
+  struct coffer_http_request request = {
+    .method = "POST", .headers = headers, .flags = COFFER_HTTP_ANY_STATUS,
+    .sink = coffer_http_json_lines, .sink_data = &lines,
+  };
+  int32_t code, ended;
+
+  docker_path (docker, &path, "/images/create?fromImage=");
+  coffer_http_add_encoded (&path, image);
+  if (!strchr (image, '@') && !strchr (strrchr (image, '/')
+                                       ? strrchr (image, '/') : image, ':'))
+    coffer_buffer_add_string (&path, "&tag=latest");
+  add_credentials (&credentials, docker, image);
+  if (path.failed || credentials.failed)
+    return coffer_fail_errno (call, ENOMEM, "a pull");
+  headers[0] = credentials.data;
+  request.path = path.data;
+  coffer_progress (call, 0, 0, "pulling the image");
+  code = coffer_http_do (docker->http, call, &request, &reply);
+  ended = coffer_http_json_lines_end (&lines);
+  if (code != COFFER_OK)
+    return coffer_http_fail (call, &reply);
+  if (reply.status >= 400 || *pull.failed)
+    return fail_pull (call, image, *pull.failed ? pull.failed
+                                                : docker_words (&reply));
+  return ended == COFFER_OK ? COFFER_OK
+         : fail_pull (call, image, "the engine's report is no JSON");
+}
+
+int32_t
+docker_image_pull (struct coffer_call *call, struct docker *docker,
+                   const char *image)
+{
+  const int64_t deadline = call->deadline_ns;
+  const int64_t own = coffer_now_ns () + docker->config.pull_timeout_ns;
+  int32_t code;
+
+  if (!docker->config.pull) {
+    coffer_autobuffer struct coffer_buffer text = {0};
+
+    coffer_buffer_printf (&text, "the engine has no image %s: pull or build it "
+                          "there, or set the provider's `pull` to true", image);
+    return coffer_fail (call, COFFER_INVALID,
+                        text.failed ? "no such image" : text.data);
+  }
+  if (docker->config.pull_timeout_ns && own < deadline)
+    call->deadline_ns = own;
+  code = pull_within (call, docker, image);
+  call->deadline_ns = deadline;
+  return code;
+}
