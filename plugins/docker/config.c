@@ -119,6 +119,17 @@ engine_is_good (const char *engine)
          || strncmp (engine, "https://", 8) == 0;
 }
 
+/* As ~/.docker/config.json has it. */
+static int
+is_store (const char *text)
+{
+  json_t *store = json_loads (text, 0, NULL);
+  int result = json_is_object (json_object_get (store, "auths"));
+
+  json_decref (store);
+  return result;
+}
+
 static int32_t
 check (struct coffer_call *call, struct docker_config *config)
 {
@@ -132,6 +143,10 @@ check (struct coffer_call *call, struct docker_config *config)
   if (!user_is_good (config->user))
     return coffer_fail (call, COFFER_INVALID, "user must be UID:GID, two "
                         "numbers of which none is 0");
+  if (config->registry_auth && !is_store (config->registry_auth))
+    return coffer_fail (call, COFFER_UNAUTHENTICATED, "registry_auth holds no "
+                        "credentials: it is one line of JSON with `auths`, as "
+                        "~/.docker/config.json has it");
   if (config->pull_timeout_ns < 0)
     return coffer_fail (call, COFFER_INVALID, "pull_timeout must be a "
                         "duration such as 30s or 5m");

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,8 @@ struct making {
   const struct coffer_sandbox_spec *spec;
   char *image;
   char name[DOCKER_NAME_MAX];
+  char id[128];                 /* the engine's, of what was made */
+  int64_t began_ns;             /* CLOCK_REALTIME, before it was made */
   int stream;                   /* to the first process; -1: none */
 };
 
@@ -53,6 +56,17 @@ undo (struct making *making, int64_t deadline_ns)
 
 /* ---- steps ------------------------------------------------------------------------ */
 
+/* The name is that of another: engines say so with 409, Podman sometimes with
+ * 500. */
+static int
+is_taken (const struct coffer_http_reply *reply)
+{
+  return reply->status == 409
+         || (reply->status == 500
+             && (strstr (docker_words (reply), "already in use")
+                 || strstr (docker_words (reply), "already exists")));
+}
+
 static int32_t
 make_volumes (struct making *making)
 {
@@ -69,19 +83,9 @@ make_volumes (struct making *making)
     json_decref (body);
     if (code != COFFER_OK)
       return code;
-    if (reply.status >= 300 && reply.status != 409)
+    if (reply.status >= 300 && !is_taken (&reply))
       return docker_fail (making->call, &reply, "make a volume");
   }
-}
-
-/* The name is another container's: engines say so with 409, Podman sometimes
- * with 500. */
-static int
-is_taken (const struct coffer_http_reply *reply)
-{
-  return reply->status == 409
-         || (reply->status == 500
-             && strstr (docker_words (reply), "already in use"));
 }
 
 static int
@@ -100,6 +104,7 @@ try_container (struct making *making)
   json_t *body = docker_spec_body (making->docker, &making->engine,
                                    making->name, making->sandbox,
                                    making->image, making->spec);
+  const char *id;
   int32_t code;
 
   if (!body)
@@ -110,6 +115,9 @@ try_container (struct making *making)
   json_decref (body);
   if (code != COFFER_OK)
     return code;
+  id = json_string_value (json_object_get (reply.json, "Id"));
+  if (reply.status < 300)
+    snprintf (making->id, sizeof making->id, "%s", id ? id : "");
   if (reply.status < 300)
     return COFFER_OK;
   return is_taken (&reply) ? COFFER_EXISTS
@@ -183,18 +191,38 @@ tell (struct making *making, const struct docker_sandbox *found)
   return code == COFFER_OK ? emit_facts (making) : code;
 }
 
+/* It was there, and its time was over before it could be looked at. */
+static int32_t
+tell_gone (struct making *making)
+{
+  const struct coffer_sandbox_info info = {
+    .size = sizeof info, .sandbox = making->sandbox, .native_id = making->id,
+    .state = "gone", .isolation = "container",
+    .workspace = SANDBOX_WORKSPACE, .metadata = making->spec->metadata,
+  };
+  int32_t code = coffer_emit_sandbox_info (making->call, &info);
+
+  return code == COFFER_OK ? emit_facts (making) : code;
+}
+
 static int32_t
 tell_made (struct making *making)
 {
   auto_sandbox struct docker_sandbox found = {0};
+  const uint64_t ttl_ms = making->spec->ttl_ms;
   int32_t code = docker_sandbox_find (making->call, making->docker,
                                       making->sandbox, &found);
 
-  if (code == COFFER_NOT_FOUND)
-    return coffer_fail (making->call, COFFER_UNAVAILABLE, "the container ended "
-                        "as soon as it was started: the image may be of another "
-                        "architecture, or the runtime refuses the program");
-  return code == COFFER_OK ? tell (making, &found) : code;
+  if (code == COFFER_OK)
+    return tell (making, &found);
+  if (code != COFFER_NOT_FOUND)
+    return code;
+  if (ttl_ms && coffer_realtime_ns () - making->began_ns
+                >= (int64_t) ttl_ms * 1000000)
+    return tell_gone (making);
+  return coffer_fail (making->call, COFFER_UNAVAILABLE, "the container ended "
+                      "as soon as it was started: the image may be of another "
+                      "architecture, or the runtime refuses the program");
 }
 
 /* ---- one that is there --------------------------------------------------------------- */
@@ -294,7 +322,8 @@ docker_sandbox_create (struct coffer_call *call, void *self,
                        const struct coffer_sandbox_create_opts *opts)
 {
   struct making making = {.call = call, .docker = self, .sandbox = sandbox,
-                          .spec = spec, .stream = -1};
+                          .spec = spec, .stream = -1,
+                          .began_ns = coffer_realtime_ns ()};
   const int64_t deadline_ns = call->deadline_ns;
   int32_t code;
 
