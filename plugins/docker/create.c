@@ -29,6 +29,8 @@ struct making {
   const char *sandbox;
   const struct coffer_sandbox_spec *spec;
   char *image;
+  json_t *entrypoint;           /* NULL: none */
+  struct answer answer;         /* of the first process */
   char name[DOCKER_NAME_MAX];
   char id[128];                 /* the engine's, of what was made */
   int64_t began_ns;             /* CLOCK_REALTIME, before it was made */
@@ -103,7 +105,8 @@ try_container (struct making *making)
   coffer_autoreply struct coffer_http_reply reply = {0};
   json_t *body = docker_spec_body (making->docker, &making->engine,
                                    making->name, making->sandbox,
-                                   making->image, making->spec);
+                                   making->image, making->entrypoint,
+                                   making->spec);
   const char *id;
   int32_t code;
 
@@ -145,18 +148,17 @@ static int32_t
 start (struct making *making)
 {
   coffer_autoreply struct coffer_http_reply reply = {0};
-  int32_t code = COFFER_OK;
+  int32_t code = docker_attach (making->call, making->docker, making->name,
+                                &making->stream);
 
-  if (docker_spec_tells (making->spec))
-    code = docker_attach (making->call, making->docker, making->name,
-                          &making->stream);
   if (code == COFFER_OK)
     code = docker_ask (making->call, making->docker, "POST", NULL, &reply,
                        "/containers/%s/start", making->name);
   if (code == COFFER_OK && reply.status >= 400)
     code = docker_fail (making->call, &reply, "start a container");
-  if (code == COFFER_OK && making->stream >= 0)
-    code = docker_tell (making->call, making->stream, making->spec);
+  if (code == COFFER_OK)
+    code = docker_tell (making->call, making->docker, making->stream,
+                        making->spec, &making->answer);
   if (code == COFFER_OK && making->spec->lifeline >= 0
       && docker_keep (making->docker, &making->stream,
                       making->spec->lifeline) < 0)
@@ -164,23 +166,52 @@ start (struct making *making)
   return code;
 }
 
-/* What is applied, as the engine has it. */
+/* ---- telling -------------------------------------------------------------------- */
+
+static int32_t
+emit_fact (struct making *making, const char *name, const char *value,
+           const char *how)
+{
+  const struct coffer_fact fact = {
+    .size = sizeof fact, .name = name, .state = "ok", .value = value,
+    .how = how,
+  };
+
+  return coffer_emit_fact (making->call, &fact);
+}
+
+/* As the first process has read it of itself, before anything of the image was
+ * run: a value that is none of a confined process is no fact. */
+static int32_t
+emit_confined (struct making *making)
+{
+  static const struct {
+    const char *line, *name, *value;
+  } rows[] = {
+    {"CapBnd:\t0000000000000000\n", "capabilities", "none, and none to be had"},
+    {"NoNewPrivs:\t1\n", "no_new_privs", "set"},
+    {"Seccomp:\t2\n", "seccomp", "the engine's filter"},
+  };
+  int32_t code = COFFER_OK;
+
+  for (size_t i = 0; code == COFFER_OK && i < sizeof rows / sizeof rows[0];
+       i++)
+    if (strstr (making->answer.text, rows[i].line))
+      code = emit_fact (making, rows[i].name, rows[i].value,
+                        "/proc/self/status of the first process");
+  return code;
+}
+
 static int32_t
 emit_facts (struct making *making)
 {
   const char *runtime = making->docker->config.runtime;
-  const struct coffer_fact engine = {
-    .size = sizeof engine, .name = "engine", .state = "ok",
-    .value = making->engine.version, .how = "the engine's own word",
-  };
-  const struct coffer_fact by = {
-    .size = sizeof by, .name = "runtime", .state = "ok",
-    .value = runtime ? runtime : "the engine's default",
-    .how = "configuration",
-  };
-  int32_t code = coffer_emit_fact (making->call, &engine);
+  int32_t code = emit_fact (making, "engine", making->engine.version,
+                            "the engine's own word");
 
-  return code == COFFER_OK ? coffer_emit_fact (making->call, &by) : code;
+  if (code == COFFER_OK && runtime)
+    code = emit_fact (making, "runtime", runtime, "configuration");
+  return code == COFFER_OK ? emit_confined (making) : code;
 }
 
 static int32_t
@@ -311,8 +342,12 @@ prepare (struct making *making)
     code = coffer_fail (making->call, COFFER_UNAVAILABLE, "the program for "
                         "containers could not be put into the provider's "
                         "runtime folder");
-  return code == COFFER_OK ? docker_engine (making->call, making->docker,
-                                            &making->engine) : code;
+  if (code == COFFER_OK)
+    code = docker_engine (making->call, making->docker, &making->engine);
+  return code == COFFER_OK
+         ? docker_image_entrypoint (making->call, making->docker,
+                                    making->image, &making->entrypoint)
+         : code;
 }
 
 int32_t
@@ -334,6 +369,7 @@ docker_sandbox_create (struct coffer_call *call, void *self,
   if (code == COFFER_OK)
     code = make (&making, deadline_ns);
   call->deadline_ns = deadline_ns;
+  json_decref (making.entrypoint);
   free (making.image);
   return code;
 }

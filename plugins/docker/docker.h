@@ -41,7 +41,7 @@ struct docker_config {
   char *engine;                 /* unix:///PATH, tcp://HOST:PORT, https://… */
   char *image;                  /* of sandboxes that name none; NULL: none */
   char *images;                 /* TEMPLATE=IMAGE, by blanks */
-  char *entrypoint;             /* NULL: the provider's own program */
+  char *entrypoint;             /* words by blanks, or `image`; NULL: none */
   char *runtime;                /* NULL: the engine's default */
   char *registry_auth;          /* NULL: none */
   char *user;                   /* of commands: UID:GID, never 0 */
@@ -174,19 +174,20 @@ void docker_end_forget (const struct docker *docker, const char *name);
 /* COFFER_OK, or UNSUPPORTED or INVALID with the field. */
 int32_t docker_spec_check (struct coffer_call *call, const char *sandbox,
                            const struct coffer_sandbox_spec *spec);
-/* The body of a create; NULL: out of memory, or what is no UTF-8. */
+/* The body of a create; `entrypoint` is a list of words or NULL, and borrowed.
+ * NULL: out of memory, or what is no UTF-8. */
 json_t *docker_spec_body (const struct docker *docker,
                           const struct docker_engine *engine, const char *name,
                           const char *sandbox, const char *image,
+                          const json_t *entrypoint,
                           const struct coffer_sandbox_spec *spec);
+/* "60998:GROUP", the user of the first process: the caller's to release. */
+json_t *docker_spec_holder (const struct docker *docker);
 /* The n-th volume that goes with a container: its body; NULL: no more. */
 json_t *docker_spec_volume (const struct docker *docker,
                             const struct docker_engine *engine,
                             const char *name, size_t n,
                             const struct coffer_sandbox_spec *spec);
-/* 1: something is told to the first process, so that it is attached to. */
-int docker_spec_tells (const struct coffer_sandbox_spec *spec);
-
 /* ---- images.c ------------------------------------------------------------------ */
 
 /* Which image a specification means: the caller frees.  INVALID: none. */
@@ -194,6 +195,10 @@ int32_t docker_image_name (struct coffer_call *call,
                            const struct docker *docker,
                            const struct coffer_sandbox_spec *spec,
                            char **image);
+/* The entrypoint that is configured: *words is NULL (none) or the caller's. */
+int32_t docker_image_entrypoint (struct coffer_call *call,
+                                 struct docker *docker, const char *image,
+                                 json_t **words);
 /* With progress and a deadline of its own. */
 int32_t docker_image_pull (struct coffer_call *call, struct docker *docker,
                            const char *image);
@@ -203,9 +208,17 @@ int32_t docker_image_pull (struct coffer_call *call, struct docker *docker,
 /* Before the start: *fd is the stream. */
 int32_t docker_attach (struct coffer_call *call, struct docker *docker,
                        const char *name, int *fd);
-/* After it: tells what the sandbox was given and waits until that is there. */
-int32_t docker_tell (struct coffer_call *call, int fd,
-                     const struct coffer_sandbox_spec *spec);
+/* After it: tells the first process what the sandbox has, and waits for what it
+ * found and for its word that all is there. */
+struct answer {
+  unsigned head;                /* these two for docker_tell only */
+  uint32_t left;
+  size_t size;
+  char text[INSIDE_ANSWER_MOST];
+};
+int32_t docker_tell (struct coffer_call *call, const struct docker *docker,
+                     int fd, const struct coffer_sandbox_spec *spec,
+                     struct answer *answer);
 /* Keeps the stream until `lifeline` (borrowed) ends, in a thread; takes *fd.
  * -1 with errno: the stream has ended, and with it the sandbox. */
 int docker_keep (struct docker *docker, int *fd, int lifeline);

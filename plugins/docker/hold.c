@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <coffer/fd.h>
@@ -39,22 +41,45 @@ docker_attach (struct coffer_call *call, struct docker *docker,
          == COFFER_OK ? COFFER_OK : docker_fail (call, &reply, "attach");
 }
 
-/* Length, then strings with their NULs (INSIDE_GIVEN). */
+/* "DEVICE INODE TARGET": what the host opened, which a path may no longer name
+ * by the time that the engine follows it. */
+static void
+add_mounts (struct coffer_buffer *out, const struct coffer_sandbox_spec *spec)
+{
+  for (size_t i = 0; spec->mounts && spec->mounts[i]; i++) {
+    const struct coffer_mount *mount = spec->mounts[i];
+    struct stat st;
+
+    if (fstat (mount->source_fd, &st) < 0)
+      continue;
+    coffer_buffer_printf (out, "%llu %llu %s", (unsigned long long) st.st_dev,
+                          (unsigned long long) st.st_ino, mount->target);
+    coffer_buffer_add (out, "", 1);
+  }
+}
+
 static int
-add_given (struct coffer_buffer *out, const struct coffer_sandbox_spec *spec)
+add_told (struct coffer_buffer *out, const struct coffer_sandbox_spec *spec,
+          int is_kernel_shared)
 {
   const char *workdir = spec->workdir ? spec->workdir : "";
-  uint32_t size = 0;
+  struct inside_told told = {0, 0};
+  size_t size;
 
-  coffer_buffer_add (out, &size, sizeof size);
+  coffer_buffer_add (out, &told, sizeof told);
+  if (is_kernel_shared)
+    add_mounts (out, spec);
+  size = out->size;
   coffer_buffer_add (out, workdir, strlen (workdir) + 1);
   coffer_buffer_add_vector (out, spec->env);
-  if (out->failed || out->size - sizeof size > INSIDE_GIVEN_MOST) {
+  if (out->failed || size - sizeof told > INSIDE_TOLD_MOST
+      || out->size - size > INSIDE_TOLD_MOST) {
     errno = out->failed ? ENOMEM : E2BIG;
     return -1;
   }
-  size = (uint32_t) (out->size - sizeof size);
-  memcpy (out->data, &size, sizeof size);
+  told.mounts_size = (uint32_t) (size - sizeof told);
+  told.given_size = (uint32_t) (out->size - size);
+  memcpy (out->data, &told, sizeof told);
   return 0;
 }
 
@@ -75,49 +100,100 @@ send_all (struct coffer_call *call, int fd, const char *bytes, size_t size)
   return 0;
 }
 
-/* Eight bytes of the engine's before what it says. */
-#define ACK_SIZE (8 + sizeof INSIDE_ACK - 1)
+/* ---- the answer -------------------------------------------------------------------- */
 
+/* The next bytes of the stream, without the eight that the engine puts before
+ * each piece: 1, or 0 at its end, or -1. */
 static int
-wait_ack (struct coffer_call *call, int fd)
+read_piece (struct coffer_call *call, int fd, struct answer *answer)
 {
-  char bytes[ACK_SIZE];
-  size_t size = 0;
+  unsigned char bytes[512];
+  ssize_t n;
 
-  while (size < sizeof bytes) {
-    ssize_t n;
+  if (coffer_wait_fd (fd, POLLIN, call->deadline_ns, call->cancel_fd) <= 0)
+    return -1;
+  n = recv (fd, bytes, sizeof bytes, MSG_DONTWAIT);
+  if (n <= 0)
+    return n < 0 && (errno == EAGAIN || errno == EINTR) ? 1 : n < 0 ? -1 : 0;
+  for (ssize_t i = 0; i < n; i++)
+    if (answer->head < 8) {
+      answer->left = answer->left << 8 | bytes[i];
+      answer->head++;
+    } else {
+      if (answer->size + 1 < sizeof answer->text)
+        answer->text[answer->size++] = (char) bytes[i];
+      if (--answer->left == 0)
+        answer->head = 0;
+    }
+  answer->text[answer->size] = '\0';
+  return 1;
+}
 
-    if (coffer_wait_fd (fd, POLLIN, call->deadline_ns, call->cancel_fd) <= 0)
-      return -1;
-    n = recv (fd, bytes + size, sizeof bytes - size, MSG_DONTWAIT);
-    if (n == 0)
-      errno = EPIPE;
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-      return -1;
-    size += n > 0 ? (size_t) n : 0;
+/* The last line, once it is whole: one of the four words that end it. */
+static const char *
+last_line (struct answer *answer)
+{
+  static const char *const words[] = {"ok", "moved ", "ended ", "failed "};
+  char *at = answer->text;
+
+  for (char *end = strchr (at, '\n'); end; at = end + 1, end = strchr (at, '\n'))
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+      if (strncmp (at, words[i], strlen (words[i])) == 0) {
+        *end = '\0';
+        return at;
+      }
+  return NULL;
+}
+
+static int32_t
+fail_hold (struct coffer_call *call, const char *line)
+{
+  coffer_autobuffer struct coffer_buffer text = {0};
+  int status;
+
+  if (!line)
+    return coffer_fail (call, COFFER_UNAVAILABLE, "the sandbox's first process "
+                        "ended at once: the image may be of another "
+                        "architecture, or the runtime refuses the program");
+  if (strncmp (line, "moved ", 6) == 0) {
+    coffer_buffer_add_string (&text, "mounts: the engine shows something else "
+                              "than was opened at ");
+    coffer_buffer_add_escaped (&text, line + 6, strlen (line + 6));
+    return coffer_fail (call, COFFER_DENIED,
+                        text.failed ? "a mount was moved" : text.data);
   }
-  errno = EPROTO;
-  return memcmp (bytes + 8, INSIDE_ACK, sizeof INSIDE_ACK - 1) == 0 ? 0 : -1;
+  if (strncmp (line, "ended ", 6) != 0)
+    return coffer_fail (call, COFFER_IO, "the sandbox's first process could "
+                        "not begin");
+  status = atoi (line + 6);
+  coffer_buffer_printf (&text, "the entrypoint ended at once, %s %d: configure "
+                        "one that goes on, or none", WIFSIGNALED (status)
+                        ? "by signal" : "with", WIFSIGNALED (status)
+                        ? WTERMSIG (status) : WEXITSTATUS (status));
+  return coffer_fail (call, COFFER_INVALID,
+                      text.failed ? "the entrypoint ended" : text.data);
 }
 
 int32_t
-docker_tell (struct coffer_call *call, int fd,
-             const struct coffer_sandbox_spec *spec)
+docker_tell (struct coffer_call *call, const struct docker *docker, int fd,
+             const struct coffer_sandbox_spec *spec, struct answer *answer)
 {
-  coffer_autobuffer struct coffer_buffer given = {0};
-  int failed = add_given (&given, spec) < 0
-               || send_all (call, fd, given.data, given.size) < 0
-               || wait_ack (call, fd) < 0;
-  int sys_errno = errno;
+  coffer_autobuffer struct coffer_buffer told = {0};
+  const char *line = NULL;
+  int result;
 
-  if (given.data)
-    explicit_bzero (given.data, given.capacity);
-  if (!failed)
-    return COFFER_OK;
-  return sys_errno == EPIPE || sys_errno == EPROTO || sys_errno == ECONNRESET
-         ? coffer_fail (call, COFFER_UNAVAILABLE, "the sandbox's first process "
-                        "ended at once: the engine's own log may say why")
-         : coffer_fail_errno (call, sys_errno, "the sandbox's first process");
+  memset (answer, 0, sizeof *answer);
+  result = add_told (&told, spec, !docker->config.runtime) < 0
+           ? -1 : send_all (call, fd, told.data, told.size) < 0 ? -1 : 1;
+  if (told.data)
+    explicit_bzero (told.data, told.capacity);
+  while (result > 0 && !line) {
+    result = read_piece (call, fd, answer);
+    line = last_line (answer);
+  }
+  if (!line && result < 0 && errno != EPIPE && errno != ECONNRESET)
+    return coffer_fail_errno (call, errno, "the sandbox's first process");
+  return line && strcmp (line, "ok") == 0 ? COFFER_OK : fail_hold (call, line);
 }
 
 /* ---- lifelines ------------------------------------------------------------------ */

@@ -70,6 +70,69 @@ docker_image_name (struct coffer_call *call, const struct docker *docker,
          : coffer_fail (call, COFFER_INVALID, "the image's name is none");
 }
 
+/* ---- its entrypoint --------------------------------------------------------------- */
+
+static void
+add_words (json_t *list, const char *text)
+{
+  for (size_t size; *text; text += size) {
+    text += strspn (text, " ");
+    size = strcspn (text, " ");
+    if (size)
+      json_array_append_new (list, json_stringn (text, size));
+  }
+}
+
+/* Its own entrypoint and what is given to that; one that the engine lacks is
+ * pulled, as it would be at the create. */
+static int32_t
+add_own (struct coffer_call *call, struct docker *docker, const char *image,
+         json_t *list)
+{
+  int32_t code = COFFER_OK;
+
+  for (int tries = 0; code == COFFER_OK; tries++) {
+    coffer_autoreply struct coffer_http_reply reply = {0};
+    const json_t *config;
+
+    code = docker_ask (call, docker, "GET", NULL, &reply, "/images/%s/json",
+                       image);
+    if (code == COFFER_OK && reply.status == 404 && tries == 0) {
+      code = docker_image_pull (call, docker, image);
+      continue;
+    }
+    if (code == COFFER_OK && reply.status >= 300)
+      code = docker_fail (call, &reply, "look at the image");
+    if (code != COFFER_OK)
+      break;
+    config = json_object_get (reply.json, "Config");
+    json_array_extend (list, json_object_get (config, "Entrypoint"));
+    json_array_extend (list, json_object_get (config, "Cmd"));
+    return COFFER_OK;
+  }
+  return code;
+}
+
+int32_t
+docker_image_entrypoint (struct coffer_call *call, struct docker *docker,
+                         const char *image, json_t **words)
+{
+  const char *text = docker->config.entrypoint;
+  int32_t code = COFFER_OK;
+
+  if (!text)
+    return COFFER_OK;
+  *words = json_array ();
+  if (strcmp (text, "image") == 0)
+    code = add_own (call, docker, image, *words);
+  else
+    add_words (*words, text);
+  if (code == COFFER_OK && json_array_size (*words) == 0)
+    code = coffer_fail (call, COFFER_INVALID, "the image has no entrypoint and "
+                        "no command: configure another one, or none");
+  return code;
+}
+
 /* ---- credentials ---------------------------------------------------------------- */
 
 /* "quay.io/a/b" is of quay.io, "a/b" of Docker's own. */

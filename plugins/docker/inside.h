@@ -4,8 +4,8 @@
  * The program is static and needs nothing of an image.  It is shown read-only,
  * and has no rights but those of the user that the engine starts it as:
  *
- *   INSIDE_PATH hold MILLISECONDS …    the first process (INSIDE_USER)
- *   INSIDE_PATH extend MILLISECONDS    a new end, from now (INSIDE_USER)
+ *   INSIDE_PATH hold MILLISECONDS …    the first process (INSIDE_UID)
+ *   INSIDE_PATH extend MILLISECONDS    a new end, from now (INSIDE_UID)
  *   INSIDE_PATH run …                  a command (the sandbox's user)
  *   INSIDE_PATH file …                 work on files (the sandbox's user)
  *   INSIDE_PATH signal …               of a command (the sandbox's user)
@@ -21,19 +21,37 @@
 #ifndef DOCKER_INSIDE_H
 #define DOCKER_INSIDE_H
 
+#include <stdint.h>
+
 #define INSIDE_NAME "coffer-inside"     /* in the manifest's `files` */
 #define INSIDE_PATH "/.coffer-inside"   /* in a container */
 #define INSIDE_STATE "/.coffer-state"   /* a folder in memory, the first
                                          * process's own */
-/* In there, when there is any: strings, each with its NUL.  The first is the
- * working folder ("": none given), then comes the environment. */
+/* In there: strings, each with its NUL.  The first is the working folder ("":
+ * none given), then comes the environment. */
 #define INSIDE_GIVEN INSIDE_STATE "/given"
-#define INSIDE_GIVEN_MOST (512 << 10)
-#define INSIDE_ACK "ok\n"       /* of the first process, when it is there */
+
+/* What the first process is told at first: this, then as many bytes of mounts
+ * ("DEVICE INODE TARGET", each with its NUL, decimal), then those of
+ * INSIDE_GIVEN. */
+struct inside_told {
+  uint32_t mounts_size;
+  uint32_t given_size;
+};
+#define INSIDE_TOLD_MOST (512 << 10)    /* of each */
+
+/* What it answers: lines, of which the last is
+ *   ok             all is as it was told
+ *   moved TARGET   something else than the host opened is shown there
+ *   ended STATUS   the entrypoint has ended, as wait says
+ *   failed WHAT    the rest
+ * and those before it say what it found itself confined by. */
+#define INSIDE_ANSWER_MOST 2048
 
 /* Users and groups inside.  No image has these numbers: nothing of an image's
- * belongs to them. */
-#define INSIDE_USER "60998:60998"       /* of the first process */
+ * belongs to them.  The first process has the group of the commands, for an
+ * entrypoint that shares files with them. */
+#define INSIDE_UID "60998"              /* of the first process */
 #define SANDBOX_USER "60999:60999"      /* of commands; docker->config.user may
                                          * name another */
 #define SANDBOX_WORKSPACE "/workspace"

@@ -203,9 +203,9 @@ tell_end (struct coffer_call *call, struct docker *docker,
           const char *sandbox, const char *name, uint64_t ttl_ms)
 {
   coffer_autoreply struct coffer_http_reply made = {0}, ran = {0}, ended = {0};
-  json_t *body = json_pack ("{s:s, s:b, s:[s, s, o]}", "User", INSIDE_USER,
-                            "AttachStdout", 1, "Cmd", INSIDE_PATH, "extend",
-                            json_sprintf ("%" PRIu64, ttl_ms));
+  json_t *body = json_pack ("{s:o, s:b, s:[s, s, o]}", "User",
+                            docker_spec_holder (docker), "AttachStdout", 1, "Cmd",
+                            INSIDE_PATH, "extend", json_sprintf ("%" PRIu64, ttl_ms));
   json_t *go = json_pack ("{s:b}", "Detach", 0);
   const char *exec;
   int32_t code = docker_ask (call, docker, "POST", body, &made,

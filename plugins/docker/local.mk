@@ -35,4 +35,5 @@ DOCKER_INSIDE_LIB = sdk/lib/buffer.c sdk/lib/escape.c sdk/lib/fd.c \
   %D%/inside.h \
   %D%/inside/hold.c \
   %D%/inside/inside.h \
-  %D%/inside/main.c
+  %D%/inside/main.c \
+  %D%/inside/told.c

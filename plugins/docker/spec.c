@@ -117,12 +117,6 @@ docker_spec_check (struct coffer_call *call, const char *sandbox,
   return code == COFFER_OK ? check_ranges (call, spec) : code;
 }
 
-int
-docker_spec_tells (const struct coffer_sandbox_spec *spec)
-{
-  return spec->lifeline >= 0 || (spec->env && spec->env[0]) || spec->workdir;
-}
-
 /* ---- what may be written ------------------------------------------------------ */
 
 struct space {
@@ -155,7 +149,7 @@ add_space (struct coffer_buffer *out, const struct docker *docker,
   else
     coffer_buffer_printf (out, "size=%" PRIu64,
                           space->bytes / BLOCK * BLOCK);
-  coffer_buffer_printf (out, ",nr_inodes=%" PRIu64 ",mode=0700,uid=%.*s,gid=%s"
+  coffer_buffer_printf (out, ",nr_inodes=%" PRIu64 ",mode=0770,uid=%.*s,gid=%s"
                         ",nosuid,nodev", space->inodes,
                         (int) (group - user - 1), user, group);
   if (!blocks)
@@ -180,8 +174,8 @@ tmpfs_of (const struct docker *docker, const struct docker_engine *engine,
     return object;
   }
   json_object_set_new (object, INSIDE_STATE, json_sprintf (
-    "size=1048576,nr_inodes=16,mode=0755,uid=%d,nosuid,nodev,noexec",
-    atoi (INSIDE_USER)));
+    "size=1048576,nr_inodes=16,mode=0755,uid=" INSIDE_UID
+    ",nosuid,nodev,noexec"));
   for (size_t i = 0; i < 2; i++) {
     coffer_autobuffer struct coffer_buffer text = {0};
 
@@ -342,9 +336,29 @@ host_config_of (const struct docker *docker,
 }
 
 json_t *
+docker_spec_holder (const struct docker *docker)
+{
+  return json_sprintf (INSIDE_UID ":%s",
+                       strchr (docker->config.user, ':') + 1);
+}
+
+static json_t *
+hold_of (const json_t *entrypoint, const struct coffer_sandbox_spec *spec)
+{
+  json_t *words = json_pack ("[s, s, o, s]", INSIDE_PATH, "hold",
+                             json_sprintf ("%" PRIu64, spec->ttl_ms),
+                             spec->lifeline >= 0 ? "lifeline" : "told");
+
+  for (size_t i = 0; i < json_array_size (entrypoint); i++)
+    json_array_append (words, json_array_get (entrypoint, i));
+  return words;
+}
+
+json_t *
 docker_spec_body (const struct docker *docker,
                   const struct docker_engine *engine, const char *name,
                   const char *sandbox, const char *image,
+                  const json_t *entrypoint,
                   const struct coffer_sandbox_spec *spec)
 {
   json_t *host = host_config_of (docker, engine, name, spec);
@@ -353,20 +367,12 @@ docker_spec_body (const struct docker *docker,
 
   if (host && labels)
     body = json_pack (
-      "{s:s, s:s, s:s, s:[s, s, o], s:[], s:s, s:O, s:O}",
-      "Image", image, "User", INSIDE_USER, "Hostname", "sandbox",
-      "Entrypoint", INSIDE_PATH, "hold",
-      json_sprintf ("%" PRIu64, spec->ttl_ms), "Cmd", "WorkingDir", "/",
-      "Labels", labels, "HostConfig", host);
+      "{s:s, s:o, s:s, s:o, s:[], s:s, s:b, s:b, s:b, s:b, s:O, s:O}",
+      "Image", image, "User", docker_spec_holder (docker), "Hostname",
+      "sandbox", "Entrypoint", hold_of (entrypoint, spec), "Cmd",
+      "WorkingDir", "/", "OpenStdin", 1, "StdinOnce", 1, "AttachStdin", 1,
+      "AttachStdout", 1, "Labels", labels, "HostConfig", host);
   json_decref (host);
   json_decref (labels);
-  if (body && docker_spec_tells (spec)) {
-    json_object_set_new (body, "OpenStdin", json_true ());
-    json_object_set_new (body, "StdinOnce", json_true ());
-    json_object_set_new (body, "AttachStdin", json_true ());
-    json_array_append_new (json_object_get (body, "Entrypoint"),
-                           json_string (spec->lifeline >= 0 ? "lifeline"
-                                                            : "told"));
-  }
   return body;
 }

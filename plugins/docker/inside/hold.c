@@ -5,10 +5,12 @@
  *
  * Signals of the first process's own namespace reach it only where it waits for
  * them, and only from its own user, which no command has.  SIGUSR1 carries a new
- * end as the seconds of CLOCK_BOOTTIME, which containers share. */
+ * end as milliseconds of CLOCK_BOOTTIME, which containers share.
+ *
+ * Before anything else it is told what the sandbox has, looks at what it is
+ * shown and confined by, and answers (told.c). */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -57,11 +59,16 @@ set_end (int timer, int64_t end_ms)
   return timerfd_settime (timer, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-static void
-reap (void)
+/* 1: the entrypoint is among what has ended. */
+static int
+reap (pid_t entrypoint)
 {
-  while (waitpid (-1, NULL, WNOHANG) > 0)
-    ;
+  int has_ended = 0;
+  pid_t pid;
+
+  while ((pid = waitpid (-1, NULL, WNOHANG)) > 0)
+    has_ended |= pid == entrypoint;
+  return has_ended;
 }
 
 /* 1: it is to end. */
@@ -71,9 +78,7 @@ take_signal (int signals, int timer)
   struct signalfd_siginfo info;
 
   while (read (signals, &info, sizeof info) == sizeof info) {
-    if (info.ssi_signo == SIGCHLD)
-      reap ();
-    else if (info.ssi_signo == SIGUSR1 && info.ssi_code == SI_QUEUE
+    if (info.ssi_signo == SIGUSR1 && info.ssi_code == SI_QUEUE
              && info.ssi_ptr)
       set_end (timer, (int64_t) info.ssi_ptr);
     else if (info.ssi_signo == SIGTERM)
@@ -92,59 +97,15 @@ block (sigset_t *set)
   sigprocmask (SIG_BLOCK, set, NULL);
 }
 
-static int
-read_whole (int fd, char *bytes, size_t size)
-{
-  while (size > 0) {
-    ssize_t n = read (fd, bytes, size);
-
-    if (n <= 0 && !(n < 0 && errno == EINTR))
-      return -1;
-    bytes += n > 0 ? n : 0;
-    size -= n > 0 ? (size_t) n : 0;
-  }
-  return 0;
-}
-
-static int
-write_whole (int fd, const char *bytes, size_t size)
-{
-  while (size > 0) {
-    ssize_t n = write (fd, bytes, size);
-
-    if (n < 0 && errno != EINTR)
-      return -1;
-    bytes += n > 0 ? n : 0;
-    size -= n > 0 ? (size_t) n : 0;
-  }
-  return 0;
-}
-
-/* From standard input to INSIDE_GIVEN, where commands read it. */
-static int
-take_given (void)
-{
-  static char bytes[INSIDE_GIVEN_MOST];
-  uint32_t size;
-  int fd, failed;
-
-  if (read_whole (0, (char *) &size, sizeof size) < 0 || size > sizeof bytes
-      || read_whole (0, bytes, size) < 0)
-    return -1;
-  fd = open (INSIDE_GIVEN, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-  failed = fd < 0 || write_whole (fd, bytes, size) < 0;
-  memset (bytes, 0, size);
-  close (fd);
-  return failed ? -1 : write_whole (1, INSIDE_ACK, sizeof INSIDE_ACK - 1);
-}
-
-/* hold MILLISECONDS [told|lifeline]: standard input says what the sandbox was
- * given, and after it is the lifeline or nothing. */
+/* hold MILLISECONDS told|lifeline [ENTRYPOINT…]: standard input tells what the
+ * sandbox has, and is then its lifeline, or nothing.  The entrypoint's end is
+ * that of the sandbox. */
 int
 inside_hold (int argc, char **argv)
 {
   struct pollfd waits[3] = {{-1, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
-  int64_t ms = argc > 1 ? read_ms (argv[1]) : -1;
+  int64_t ms = argc > 2 ? read_ms (argv[1]) : -1;
+  pid_t entrypoint;
   char byte;
   sigset_t set;
 
@@ -153,14 +114,14 @@ inside_hold (int argc, char **argv)
   block (&set);
   waits[0].fd = signalfd (-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   waits[1].fd = timerfd_create (CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-  if (argc > 2 && take_given () < 0)
-    return INSIDE_FAILED;
-  waits[2].fd = argc > 2 && strcmp (argv[2], "lifeline") == 0 ? 0 : -1;
   if (waits[0].fd < 0 || waits[1].fd < 0
-      || (ms > 0 && set_end (waits[1].fd, now_ms () + ms) < 0))
+      || (ms > 0 && set_end (waits[1].fd, now_ms () + ms) < 0)
+      || inside_told (argv + 3, &entrypoint) < 0)
     return INSIDE_FAILED;
+  waits[2].fd = strcmp (argv[2], "lifeline") == 0 ? 0 : -1;
   for (;;) {
-    reap ();
+    if (reap (entrypoint))
+      return INSIDE_OK;
     if (poll (waits, 3, -1) < 0 && errno != EINTR)
       return INSIDE_FAILED;
     if (waits[0].revents && take_signal (waits[0].fd, waits[1].fd))
