@@ -39,6 +39,18 @@ struct making {
 
 /* ---- cleaning up ----------------------------------------------------------------- */
 
+/* A container that was begun here and never ran: what answered to nobody in time
+ * may have been made all the same.  One that runs is not ours to undo. */
+static int
+is_begun (struct making *making)
+{
+  auto_sandbox struct docker_sandbox found = {0};
+
+  return docker_sandbox_look (making->call, making->docker, making->sandbox,
+                              &found) == COFFER_OK
+         && !found.running && found.created_ns >= making->began_ns - SECOND_NS;
+}
+
 /* With time of its own, and whatever the caller wants by now. */
 static void
 undo (struct making *making, int64_t deadline_ns)
@@ -46,12 +58,18 @@ undo (struct making *making, int64_t deadline_ns)
   struct coffer_call *call = making->call;
   const int cancel_fd = call->cancel_fd;
   const int64_t kept = call->deadline_ns;
+  struct docker_hush hush;
 
+  docker_hush (call, &hush);
   call->cancel_fd = -1;
   call->deadline_ns = deadline_ns + SECOND_NS / 4;
   if (call->deadline_ns > coffer_now_ns () + 5 * SECOND_NS)
     call->deadline_ns = coffer_now_ns () + 5 * SECOND_NS;
-  docker_remove (call, making->docker, making->name);
+  if (making->id[0] || is_begun (making))
+    docker_remove (call, making->docker, making->name);
+  else if (making->engine.kind == ENGINE_PODMAN)
+    docker_remove_volumes (call, making->docker, making->name);
+  docker_unhush (call, &hush);
   call->cancel_fd = cancel_fd;
   call->deadline_ns = kept;
 }
@@ -241,13 +259,18 @@ tell_made (struct making *making)
 {
   auto_sandbox struct docker_sandbox found = {0};
   const uint64_t ttl_ms = making->spec->ttl_ms;
-  int32_t code = docker_sandbox_find (making->call, making->docker,
-                                      making->sandbox, &found);
+  struct docker_hush hush;
+  int32_t code;
 
+  docker_hush (making->call, &hush);
+  code = docker_sandbox_find (making->call, making->docker, making->sandbox,
+                              &found);
+  docker_unhush (making->call, &hush);
   if (code == COFFER_OK)
     return tell (making, &found);
   if (code != COFFER_NOT_FOUND)
-    return code;
+    return coffer_fail (making->call, code, "the container was started, and "
+                        "the engine does not tell of it");
   if (ttl_ms && coffer_realtime_ns () - making->began_ns
                 >= (int64_t) ttl_ms * 1000000)
     return tell_gone (making);
@@ -313,7 +336,6 @@ make (struct making *making, int64_t deadline_ns)
     if (code == COFFER_OK)
       return make_new (making, deadline_ns);
     if (code != COFFER_EXISTS) {
-      /* A create whose answer did not come may have been one. */
       undo (making, deadline_ns);
       return code;
     }

@@ -98,6 +98,14 @@ int32_t docker_ask (struct coffer_call *call, struct docker *docker,
  * BUSY, others IO; `what` was tried. */
 int32_t docker_fail (struct coffer_call *call,
                      const struct coffer_http_reply *reply, const char *what);
+/* Between these two nothing that fails is told to the host: for work whose
+ * failure is not the call's. */
+struct docker_hush {
+  struct coffer_host host;
+  const struct coffer_host *kept;
+};
+void docker_hush (struct coffer_call *call, struct docker_hush *hush);
+void docker_unhush (struct coffer_call *call, const struct docker_hush *hush);
 /* The engine's words of a failure, for people; never NULL. */
 const char *docker_words (const struct coffer_http_reply *reply);
 /* At open; connects to nothing. */
@@ -153,6 +161,9 @@ int32_t docker_fail_gone (struct coffer_call *call, const char *sandbox);
  * without a failure when there was none, or what coffer_fail has returned. */
 int32_t docker_remove (struct coffer_call *call, struct docker *docker,
                        const char *name);
+/* Those of its volumes that nobody uses. */
+void docker_remove_volumes (struct coffer_call *call, struct docker *docker,
+                            const char *name);
 /* Emits sandbox_info. */
 int32_t docker_emit (struct coffer_call *call, const char *sandbox,
                      const struct docker_sandbox *found);

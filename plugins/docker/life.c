@@ -146,8 +146,13 @@ docker_sandbox_list (struct coffer_call *call, void *self,
     if (code != COFFER_OK)
       return code;
   }
-  if (engine.kind == ENGINE_PODMAN)
+  if (engine.kind == ENGINE_PODMAN) {
+    struct docker_hush hush;
+
+    docker_hush (call, &hush);
     sweep_volumes (call, docker, reply.json);
+    docker_unhush (call, &hush);
+  }
   return COFFER_OK;
 }
 

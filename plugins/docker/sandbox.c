@@ -320,9 +320,9 @@ wait_removed (struct coffer_call *call, struct docker *docker,
   return docker_fail (call, first, "remove a container");
 }
 
-static void
-remove_volumes (struct coffer_call *call, struct docker *docker,
-                const char *name)
+void
+docker_remove_volumes (struct coffer_call *call, struct docker *docker,
+                       const char *name)
 {
   static const char *const suffixes[] = {"w", "t"};
 
@@ -350,7 +350,7 @@ docker_remove (struct coffer_call *call, struct docker *docker,
            : wait_removed (call, docker, name, &reply);
   if (engine.kind == ENGINE_PODMAN
       && (code == COFFER_OK || code == COFFER_NOT_FOUND))
-    remove_volumes (call, docker, name);
+    docker_remove_volumes (call, docker, name);
   docker_end_forget (docker, name);
   return code;
 }
