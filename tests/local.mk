@@ -13,6 +13,7 @@ UNIT_BASE_LIBS = core/base/libbase.a core/base/libplace-build.a \
 include tests/unit/base.mk
 include tests/unit/sdk.mk
 include tests/unit/http.mk
+include tests/unit/docker.mk
 include tests/unit/host.mk
 include tests/unit/linux.mk
 include tests/attack/local.mk

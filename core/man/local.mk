@@ -36,6 +36,9 @@ dist_man_MANS += %D%/coffer-manifest.5
 # coffer-profile(5): likewise.
 dist_man_MANS += %D%/coffer-profile.5
 
+# coffer-docker(7): tests/engines holds it to the manifests.
+dist_man_MANS += %D%/coffer-docker.7
+
 # coffer.yaml(5): likewise.
 dist_man_MANS += %D%/coffer.yaml.5
 

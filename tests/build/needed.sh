@@ -30,9 +30,11 @@ check "the installed coffer loads the same" \
 check "SQLite, which is opened when it is needed, is named for packagers" \
   sh -c 'readelf -p .note.dlopen "$1" | grep -q libsqlite3' - core/cli/coffer
 
+# A provider of a service has libcurl for it.
 modules () {
   for m in stage/providers-*/*.so; do
-    [ ! -e "$m" ] || beyond "$m" "$own" | sed "s|^|$m: |"
+    case $m in */docker.so) more='|libcurl(-gnutls)?' ;; *) more= ;; esac
+    [ ! -e "$m" ] || beyond "$m" "$own$more" | sed "s|^|$m: |"
   done
 }
 check "modules load only what the host loads" silent modules

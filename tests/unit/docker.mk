@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# The docker provider against an engine that a test scripts: the module's own
+# sources, with the functions of the HTTP library that it calls in the test.
+DOCKER_UNIT_SOURCES = \
+  plugins/docker/config.c plugins/docker/create.c plugins/docker/engine.c \
+  plugins/docker/hold.c plugins/docker/images.c plugins/docker/life.c \
+  plugins/docker/metrics.c plugins/docker/probe.c plugins/docker/program.c \
+  plugins/docker/sandbox.c plugins/docker/spec.c
+
+UNIT_TESTS += %D%/test-docker
+%C%_test_docker_SOURCES = %D%/test-docker.c %D%/docker-engine.c \
+  %D%/docker-engine.h %D%/harness.h $(DOCKER_UNIT_SOURCES)
+%C%_test_docker_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS) $(JANSSON_CFLAGS) \
+  -I$(top_srcdir)/plugins/docker
+%C%_test_docker_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_docker_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_docker_LDADD = %D%/libfakehost.a $(SDK_UNIT_LIBS) \
+  $(JANSSON_SHARED_LIBS)
