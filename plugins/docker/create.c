@@ -37,7 +37,7 @@ struct making {
   int stream;                   /* to the first process; -1: none */
 };
 
-/* ---- cleaning up ----------------------------------------------------------------- */
+/* ---- cleaning up -------------------------------------------------------- */
 
 /* A container that was begun here and never ran: what answered to nobody in time
  * may have been made all the same.  One that runs is not ours to undo. */
@@ -74,7 +74,7 @@ undo (struct making *making, int64_t deadline_ns)
   call->deadline_ns = kept;
 }
 
-/* ---- steps ------------------------------------------------------------------------ */
+/* ---- steps -------------------------------------------------------------- */
 
 /* The name is that of another: engines say so with 409, Podman sometimes with
  * 500. */
@@ -184,7 +184,7 @@ start (struct making *making)
   return code;
 }
 
-/* ---- telling -------------------------------------------------------------------- */
+/* ---- telling ------------------------------------------------------------ */
 
 static int32_t
 emit_fact (struct making *making, const char *name, const char *value,
@@ -279,7 +279,7 @@ tell_made (struct making *making)
                       "architecture, or the runtime refuses the program");
 }
 
-/* ---- one that is there --------------------------------------------------------------- */
+/* ---- one that is there -------------------------------------------------- */
 
 /* OK: told of; NOT_FOUND without a failure: it has gone, so that the name is
  * free.  One that never ran, or has ended, is another's that is at work with it,
@@ -346,7 +346,7 @@ make (struct making *making, int64_t deadline_ns)
                         "comes and goes") : code;
 }
 
-/* ---- the operation --------------------------------------------------------------------- */
+/* ---- the operation ------------------------------------------------------ */
 
 static int32_t
 prepare (struct making *making)

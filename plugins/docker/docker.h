@@ -68,14 +68,14 @@ struct docker {
   struct keep *keeps;           /* hold.c: lifelines */
 };
 
-/* ---- config.c -------------------------------------------------------------- */
+/* ---- config.c ----------------------------------------------------------- */
 
 /* From KEY=VALUE: COFFER_OK, or INVALID with what is wrong. */
 int32_t docker_configure (struct coffer_call *call, struct docker *docker,
                           const char *const *config);
 void docker_config_fini (struct docker_config *config);
 
-/* ---- engine.c: requests --------------------------------------------------- */
+/* ---- engine.c: requests ------------------------------------------------- */
 
 /* The engine, asked at the first call: COFFER_OK, or UNAVAILABLE with what to
  * do, UNSUPPORTED for one that is too old.  `out` may be NULL. */
@@ -112,12 +112,12 @@ const char *docker_words (const struct coffer_http_reply *reply);
 int32_t docker_engine_init (struct coffer_call *call, struct docker *docker);
 void docker_engine_fini (struct docker *docker);
 
-/* ---- program.c: the program inside, where the engine can see it ------------- */
+/* ---- program.c: the program inside, where the engine can see it --------- */
 
 /* At open, from the sealed one; program_path stays NULL where it cannot be. */
 void docker_program_place (struct docker *docker, int program);
 
-/* ---- sandbox.c: containers by name ------------------------------------------ */
+/* ---- sandbox.c: containers by name -------------------------------------- */
 
 #define LABEL_HOST "coffer.host"
 #define LABEL_SANDBOX "coffer.sandbox"
@@ -180,7 +180,7 @@ int docker_end_write (const struct docker *docker, const char *name,
                       int64_t expires_ns);
 void docker_end_forget (const struct docker *docker, const char *name);
 
-/* ---- spec.c: what a container is made of ------------------------------------- */
+/* ---- spec.c: what a container is made of -------------------------------- */
 
 /* COFFER_OK, or UNSUPPORTED or INVALID with the field. */
 int32_t docker_spec_check (struct coffer_call *call, const char *sandbox,
@@ -199,7 +199,7 @@ json_t *docker_spec_volume (const struct docker *docker,
                             const struct docker_engine *engine,
                             const char *name, size_t n,
                             const struct coffer_sandbox_spec *spec);
-/* ---- images.c ------------------------------------------------------------------ */
+/* ---- images.c ----------------------------------------------------------- */
 
 /* Which image a specification means: the caller frees.  INVALID: none. */
 int32_t docker_image_name (struct coffer_call *call,
@@ -214,7 +214,7 @@ int32_t docker_image_entrypoint (struct coffer_call *call,
 int32_t docker_image_pull (struct coffer_call *call, struct docker *docker,
                            const char *image);
 
-/* ---- hold.c: attached to the first process -------------------------------------- */
+/* ---- hold.c: attached to the first process ------------------------------ */
 
 /* Before the start: *fd is the stream. */
 int32_t docker_attach (struct coffer_call *call, struct docker *docker,
@@ -236,7 +236,7 @@ int docker_keep (struct docker *docker, int *fd, int lifeline);
 /* At close: ends them all. */
 void docker_keeps_end (struct docker *docker);
 
-/* ---- execs.c, stream.c: commands that this worker relays -------------------- */
+/* ---- execs.c, stream.c: commands that this worker relays ---------------- */
 
 struct docker_execs *docker_execs_new (void);
 /* When no call uses them; commands in the foreground end. */
@@ -244,7 +244,7 @@ void docker_execs_free (struct docker_execs *execs);
 /* A sandbox was killed or has gone: its commands are forgotten. */
 void docker_execs_forget (struct docker *docker, const char *sandbox);
 
-/* ---- the operations -------------------------------------------------------- */
+/* ---- the operations ----------------------------------------------------- */
 
 #define OPERATION(name, ...)                                                  \
   int32_t docker_##name (struct coffer_call *call, void *self, __VA_ARGS__)

@@ -60,7 +60,7 @@ docker_engine_fini (struct docker *docker)
   docker->http = NULL;
 }
 
-/* ---- replies -------------------------------------------------------------- */
+/* ---- replies ------------------------------------------------------------ */
 
 const char *
 docker_words (const struct coffer_http_reply *reply)
@@ -127,7 +127,7 @@ docker_fail (struct coffer_call *call, const struct coffer_http_reply *reply,
                       text.failed ? what : text.data);
 }
 
-/* ---- which engine --------------------------------------------------------- */
+/* ---- which engine ------------------------------------------------------- */
 
 static int32_t
 fail_engine (struct coffer_call *call, const struct docker *docker,
@@ -217,7 +217,7 @@ docker_engine (struct coffer_call *call, struct docker *docker,
   return COFFER_OK;
 }
 
-/* ---- requests ------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
 static void
 add_version (struct docker *docker, struct coffer_buffer *path)

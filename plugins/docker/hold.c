@@ -100,7 +100,7 @@ send_all (struct coffer_call *call, int fd, const char *bytes, size_t size)
   return 0;
 }
 
-/* ---- the answer -------------------------------------------------------------------- */
+/* ---- the answer --------------------------------------------------------- */
 
 /* The next bytes of the stream, without the eight that the engine puts before
  * each piece: 1, or 0 at its end, or -1. */
@@ -134,9 +134,9 @@ static const char *
 last_line (struct answer *answer)
 {
   static const char *const words[] = {"ok", "moved ", "ended ", "failed "};
-  char *at = answer->text;
+  char *at = answer->text, *end;
 
-  for (char *end = strchr (at, '\n'); end; at = end + 1, end = strchr (at, '\n'))
+  for (; (end = strchr (at, '\n')) != NULL; at = end + 1)
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
       if (strncmp (at, words[i], strlen (words[i])) == 0) {
         *end = '\0';
@@ -196,7 +196,7 @@ docker_tell (struct coffer_call *call, const struct docker *docker, int fd,
   return line && strcmp (line, "ok") == 0 ? COFFER_OK : fail_hold (call, line);
 }
 
-/* ---- lifelines ------------------------------------------------------------------ */
+/* ---- lifelines ---------------------------------------------------------- */
 
 struct keep {
   pthread_t thread;

@@ -12,7 +12,7 @@
 
 #include "docker.h"
 
-/* ---- which one ---------------------------------------------------------------- */
+/* ---- which one ---------------------------------------------------------- */
 
 /* The image that the configuration has for a template, its length in *size. */
 static const char *
@@ -61,7 +61,7 @@ docker_image_name (struct coffer_call *call, const struct docker *docker,
                           "`images`, or name an image");
   }
   if (!name)
-    return coffer_fail (call, COFFER_INVALID, "no image: name one with --image, "
+    return coffer_fail (call, COFFER_INVALID, "no image: name one with --image "
                         "or set the provider's `image`");
   *image = strndup (name, size);
   if (!*image)
@@ -70,7 +70,7 @@ docker_image_name (struct coffer_call *call, const struct docker *docker,
          : coffer_fail (call, COFFER_INVALID, "the image's name is none");
 }
 
-/* ---- its entrypoint --------------------------------------------------------------- */
+/* ---- its entrypoint ----------------------------------------------------- */
 
 static void
 add_words (json_t *list, const char *text)
@@ -133,7 +133,7 @@ docker_image_entrypoint (struct coffer_call *call, struct docker *docker,
   return code;
 }
 
-/* ---- credentials ---------------------------------------------------------------- */
+/* ---- credentials -------------------------------------------------------- */
 
 /* "quay.io/a/b" is of quay.io, "a/b" of Docker's own. */
 static void
@@ -249,7 +249,7 @@ add_credentials (struct coffer_buffer *header, const struct docker *docker,
   json_decref (store);
 }
 
-/* ---- pulling -------------------------------------------------------------------- */
+/* ---- pulling ------------------------------------------------------------ */
 
 #define LAYERS 128
 

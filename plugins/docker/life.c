@@ -42,7 +42,7 @@ docker_sandbox_kill (struct coffer_call *call, void *self, const char *sandbox,
   return code == COFFER_NOT_FOUND ? docker_fail_gone (call, sandbox) : code;
 }
 
-/* ---- the list --------------------------------------------------------------------- */
+/* ---- the list ----------------------------------------------------------- */
 
 /* Only what carries our host's label comes here. */
 static int32_t
@@ -70,7 +70,7 @@ list_one (struct coffer_call *call, struct docker *docker,
   return code == COFFER_NOT_FOUND ? COFFER_OK : code;
 }
 
-/* ---- volumes that were left ------------------------------------------------------- */
+/* ---- volumes that were left --------------------------------------------- */
 
 /* "coffer-HOST-SANDBOX-w" */
 static int
@@ -156,7 +156,7 @@ docker_sandbox_list (struct coffer_call *call, void *self,
   return COFFER_OK;
 }
 
-/* ---- pause and resume ---------------------------------------------------------------- */
+/* ---- pause and resume --------------------------------------------------- */
 
 static int32_t
 set_paused (struct coffer_call *call, struct docker *docker,
@@ -200,7 +200,7 @@ docker_sandbox_resume (struct coffer_call *call, void *self,
   return set_paused (call, self, sandbox, 0);
 }
 
-/* ---- extend ---------------------------------------------------------------------------- */
+/* ---- extend ------------------------------------------------------------- */
 
 /* Runs the program inside as the first process's user, and waits. */
 static int32_t
@@ -209,8 +209,9 @@ tell_end (struct coffer_call *call, struct docker *docker,
 {
   coffer_autoreply struct coffer_http_reply made = {0}, ran = {0}, ended = {0};
   json_t *body = json_pack ("{s:o, s:b, s:[s, s, o]}", "User",
-                            docker_spec_holder (docker), "AttachStdout", 1, "Cmd",
-                            INSIDE_PATH, "extend", json_sprintf ("%" PRIu64, ttl_ms));
+                            docker_spec_holder (docker), "AttachStdout", 1,
+                            "Cmd", INSIDE_PATH, "extend",
+                            json_sprintf ("%" PRIu64, ttl_ms));
   json_t *go = json_pack ("{s:b}", "Detach", 0);
   const char *exec;
   int32_t code = docker_ask (call, docker, "POST", body, &made,

@@ -31,7 +31,7 @@ docker_container_name (struct coffer_call *call, const struct docker *docker,
   return COFFER_OK;
 }
 
-/* ---- ends that were set later --------------------------------------------------- */
+/* ---- ends that were set later ------------------------------------------- */
 
 #define END_NAME_MAX (DOCKER_NAME_MAX + 8)
 
@@ -81,7 +81,7 @@ docker_end_forget (const struct docker *docker, const char *name)
   unlinkat (docker->runtime, file, 0);
 }
 
-/* ---- what an engine says of one --------------------------------------------------- */
+/* ---- what an engine says of one ----------------------------------------- */
 
 /* "2026-11-30T14:08:18.71207773Z", or with +01:00 at its end; 0. */
 int64_t
@@ -167,7 +167,7 @@ docker_sandbox_fini (struct docker_sandbox *sandbox)
   memset (sandbox, 0, sizeof *sandbox);
 }
 
-/* ---- finding ----------------------------------------------------------------------- */
+/* ---- finding ------------------------------------------------------------ */
 
 int32_t
 docker_fail_gone (struct coffer_call *call, const char *sandbox)
@@ -257,7 +257,7 @@ docker_fail_sandbox (struct coffer_call *call, struct docker *docker,
          : docker_fail (call, reply, what);
 }
 
-/* ---- telling ------------------------------------------------------------------------ */
+/* ---- telling ------------------------------------------------------------ */
 
 static void
 take_metadata (const struct docker_sandbox *found, struct coffer_strings *out)
@@ -297,7 +297,7 @@ docker_emit (struct coffer_call *call, const char *sandbox,
   return coffer_emit_sandbox_info (call, &info);
 }
 
-/* ---- removing ------------------------------------------------------------------------ */
+/* ---- removing ----------------------------------------------------------- */
 
 /* What is being removed already is waited for. */
 static int32_t

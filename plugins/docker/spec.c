@@ -25,7 +25,7 @@
 #define BLOCK 4096
 #define SHM_BYTES (16 << 20)
 
-/* ---- what is refused -------------------------------------------------------- */
+/* ---- what is refused ---------------------------------------------------- */
 
 static int32_t
 refuse (struct coffer_call *call, int32_t code, const char *field,
@@ -107,7 +107,8 @@ docker_spec_check (struct coffer_call *call, const char *sandbox,
   if (code == COFFER_OK && spec->network && strcmp (spec->network, "none") != 0)
     code = refuse (call, COFFER_UNSUPPORTED, "network",
                    "only none is to be had of this provider");
-  if (code == COFFER_OK && spec->filter && strcmp (spec->filter, "general") != 0)
+  if (code == COFFER_OK && spec->filter
+      && strcmp (spec->filter, "general") != 0)
     code = refuse (call, COFFER_UNSUPPORTED, "filter",
                    "only general, which is the engine's own");
   if (code == COFFER_OK)
@@ -117,7 +118,7 @@ docker_spec_check (struct coffer_call *call, const char *sandbox,
   return code == COFFER_OK ? check_ranges (call, spec) : code;
 }
 
-/* ---- what may be written ------------------------------------------------------ */
+/* ---- what may be written ------------------------------------------------ */
 
 struct space {
   const char *target, *suffix;
@@ -204,7 +205,7 @@ docker_spec_volume (const struct docker *docker,
                     "Labels", LABEL_HOST, docker->host);
 }
 
-/* ---- mounts -------------------------------------------------------------------- */
+/* ---- mounts ------------------------------------------------------------- */
 
 static json_t *
 bind_of (const char *source, const char *target, int writable)
@@ -253,7 +254,7 @@ mounts_of (const struct docker *docker, const struct docker_engine *engine,
   return list;
 }
 
-/* ---- the body ------------------------------------------------------------------ */
+/* ---- the body ----------------------------------------------------------- */
 
 static json_t *
 ulimits_of (const struct coffer_sandbox_spec *spec)

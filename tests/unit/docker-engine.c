@@ -73,7 +73,7 @@ engine_ended (int ms)
   return 0;
 }
 
-/* ---- the library's functions -------------------------------------------------- */
+/* ---- the library's functions -------------------------------------------- */
 
 static const struct engine_line *
 next_line (const struct coffer_http_request *request)
@@ -235,7 +235,7 @@ coffer_http_free (struct coffer_http *http)
   (void) http;
 }
 
-/* ---- a provider ------------------------------------------------------------------ */
+/* ---- a provider --------------------------------------------------------- */
 
 struct docker *
 engine_open (struct fakehost *host, const char *folder,

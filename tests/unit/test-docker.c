@@ -74,7 +74,7 @@ no_spec (void)
   return (struct coffer_sandbox_spec) {.lifeline = -1, .template_fd = -1};
 }
 
-/* ---- create ---------------------------------------------------------------------- */
+/* ---- create ------------------------------------------------------------- */
 
 static void
 test_create (void **state)
@@ -344,7 +344,7 @@ test_refused (void **state)
   }
 }
 
-/* ---- the rest ---------------------------------------------------------------------- */
+/* ---- the rest ----------------------------------------------------------- */
 
 static void
 test_gone (void **state)

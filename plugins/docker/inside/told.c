@@ -57,7 +57,7 @@ answer (const char *word, const char *what)
          ? write_whole (1, line, (size_t) n) : -1;
 }
 
-/* ---- what it is confined by ---------------------------------------------------- */
+/* ---- what it is confined by --------------------------------------------- */
 
 /* The lines of its own status that say so, as the kernel has them. */
 static void
@@ -77,7 +77,7 @@ tell_status (void)
     fclose (status);
 }
 
-/* ---- what it is shown ------------------------------------------------------------ */
+/* ---- what it is shown --------------------------------------------------- */
 
 /* The target of the first that is not what the host opened; NULL: all are. */
 static const char *
@@ -107,7 +107,7 @@ keep_given (const char *bytes, size_t size)
   return result;
 }
 
-/* ---- an entrypoint ---------------------------------------------------------------- */
+/* ---- an entrypoint ------------------------------------------------------ */
 
 /* With what the sandbox was given, and none of our descriptors. */
 static void __attribute__ ((noreturn))
@@ -150,7 +150,7 @@ settle (pid_t pid)
   return 0;
 }
 
-/* ---- all of it ---------------------------------------------------------------------- */
+/* ---- all of it ---------------------------------------------------------- */
 
 int
 inside_told (char **argv, pid_t *entrypoint)
