@@ -183,12 +183,16 @@ static int
 process_kill (int proc, const struct process *process)
 {
   coffer_autoclose int pidfd = (int) syscall (SYS_pidfd_open, process->pid, 0);
+  /* Kernels that are none, such as gVisor's, have numbers alone. */
+  const int numbers = pidfd < 0 && errno == ENOSYS;
   struct process again;
 
-  if (pidfd < 0 || process_read (proc, process->pid, &again) < 0 ||
+  if ((pidfd < 0 && !numbers) || process_read (proc, process->pid, &again) < 0 ||
       again.start != process->start || again.session != process->session ||
       again.group != process->group)
     return 1;                   /* the next pass sees what has become of it */
+  if (numbers)
+    return kill (process->pid, SIGKILL) == 0 || errno != EPERM;
   kill_group (pidfd, process);
   return syscall (SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) == 0 ||
          errno != EPERM;

@@ -175,6 +175,25 @@ enter_folder (const struct coffer_session *session)
   return session->folder < 0 ? 0 : fchdir (session->folder);
 }
 
+/* Kernels that are none, such as gVisor's, have no close_range of this kind. */
+static int
+close_at_exec (void)
+{
+  DIR *list;
+  struct dirent *entry;
+  int fd;
+
+  if (close_range (3, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+    return 0;
+  if ((errno != EINVAL && errno != ENOSYS) || !(list = opendir ("/proc/self/fd")))
+    return -1;
+  while ((entry = readdir (list)))
+    if ((fd = atoi (entry->d_name)) >= 3)
+      fcntl (fd, F_SETFD, FD_CLOEXEC);
+  closedir (list);
+  return 0;
+}
+
 static void
 session_main (const void *data, int pipe)
 {
@@ -189,7 +208,7 @@ session_main (const void *data, int pipe)
     give_up (pipe, COFFER_STAGE_PROCESS);
   if (enter_folder (session) < 0)
     give_up (pipe, COFFER_STAGE_FOLDER);
-  if (close_range (3, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
+  if (close_at_exec () < 0)
     give_up (pipe, COFFER_STAGE_PROCESS);
   lift_limits ();
   reset_signals ();

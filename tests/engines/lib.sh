@@ -176,8 +176,7 @@ cgroups () {
 
 # Where engines keep what they have when nobody tells them another place.
 outside () {
-  for folder in /run/containerd /run/containers /run/docker /run/libpod /run/netns \
-    /run/podman /run/runc /run/crun /run/runsc /var/lib/cni /var/lib/containers \
+  for folder in /var/lib/cni /var/lib/containers \
     /var/lib/containerd /var/lib/docker /etc/cni /etc/docker /etc/containers; do
     find "$folder" -maxdepth 2 2>/dev/null
   done | sort

@@ -21,5 +21,6 @@ int inside_told (char **argv, pid_t *entrypoint);
 /* argv[0] is the word. */
 int inside_hold (int argc, char **argv);
 int inside_extend (int argc, char **argv);
+int inside_work (int argc, char **argv);
 
 #endif /* DOCKER_INSIDE_INSIDE_H */

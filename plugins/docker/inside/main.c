@@ -12,6 +12,7 @@ static const struct {
 } words[] = {
   {"hold", inside_hold},
   {"extend", inside_extend},
+  {"work", inside_work},
 };
 
 int
