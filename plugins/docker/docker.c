@@ -22,6 +22,7 @@ docker_close (struct coffer_call *call, void *self,
 
   (void) call, (void) opts;
   docker_keeps_end (docker);
+  docker_execs_free (docker->execs);
   docker_engine_fini (docker);
   docker_config_fini (&docker->config);
   coffer_fd_close (&docker->stop);
@@ -70,6 +71,7 @@ docker_open (struct coffer_call *call, void *self, const char *const *config,
   if (!docker)
     return coffer_fail_errno (call, ENOMEM, "the provider");
   pthread_mutex_init (&docker->lock, NULL);
+  docker->execs = docker_execs_new ();
   docker->runtime = COFFER_HAS (opts, runtime_dir) && opts->runtime_dir >= 0 ?
     fcntl (opts->runtime_dir, F_DUPFD_CLOEXEC, 3) : -1;
   docker->stop = eventfd (0, EFD_CLOEXEC);
@@ -98,6 +100,20 @@ static const struct coffer_operations operations = {
   .sandbox_extend = docker_sandbox_extend,
   .sandbox_pause = docker_sandbox_pause,
   .sandbox_resume = docker_sandbox_resume,
+  .exec_start = docker_exec_start,
+  .exec_wait = docker_exec_wait,
+  .exec_list = docker_exec_list,
+  .exec_attach = docker_exec_attach,
+  .exec_signal = docker_exec_signal,
+  .exec_resize = docker_exec_resize,
+  .exec_stdin_close = docker_exec_stdin_close,
+  .file_read = docker_file_read,
+  .file_write = docker_file_write,
+  .file_stat = docker_file_stat,
+  .file_list = docker_file_list,
+  .file_mkdir = docker_file_mkdir,
+  .file_remove = docker_file_remove,
+  .file_rename = docker_file_rename,
   .metrics = docker_metrics,
 };
 

@@ -281,6 +281,8 @@ OPERATION (exec_wait, const char *sandbox, const char *exec,
            const struct coffer_exec_wait_opts *opts);
 OPERATION (exec_list, const char *sandbox,
            const struct coffer_exec_list_opts *opts);
+OPERATION (exec_attach, const char *sandbox, const char *exec, int32_t out,
+           int32_t err, const struct coffer_exec_attach_opts *opts);
 OPERATION (exec_signal, const char *sandbox, const char *exec, int32_t number,
            const struct coffer_exec_signal_opts *opts);
 OPERATION (exec_resize, const char *sandbox, const char *exec, uint32_t rows,

@@ -6,9 +6,7 @@
  *
  *   INSIDE_PATH hold MILLISECONDS …    the first process (INSIDE_UID)
  *   INSIDE_PATH extend MILLISECONDS    a new end, from now (INSIDE_UID)
- *   INSIDE_PATH run …                  a command (the sandbox's user)
- *   INSIDE_PATH file …                 work on files (the sandbox's user)
- *   INSIDE_PATH signal …               of a command (the sandbox's user)
+ *   INSIDE_PATH work                   what wire.h says (the sandbox's user)
  *
  * The first process has a user of its own, which no command has, so that none
  * can stop it or change its time.  All that the program says is said from inside
@@ -47,6 +45,9 @@ struct inside_told {
  *   failed WHAT    the rest
  * and those before it say what it found itself confined by. */
 #define INSIDE_ANSWER_MOST 2048
+
+#define INSIDE_KEPT "/.coffer-execs"    /* another, the sandbox's user's: what
+                                         * commands leave (wire.h) */
 
 /* Users and groups inside.  No image has these numbers: nothing of an image's
  * belongs to them.  The first process has the group of the commands, for an

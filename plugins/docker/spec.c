@@ -168,6 +168,8 @@ tmpfs_of (const struct docker *docker, const struct docker_engine *engine,
      * already: that of the first process and these, which nobody writes. */
     json_object_set_new (object, INSIDE_STATE, json_string (
       "size=1048576,mode=1777,nosuid,nodev,noexec,notmpcopyup"));
+    json_object_set_new (object, INSIDE_KEPT, json_string (
+      "size=67108864,mode=1777,nosuid,nodev,noexec,notmpcopyup"));
     json_object_set_new (object, "/run", json_string (
       "size=4096,mode=0755,nosuid,nodev,noexec,notmpcopyup"));
     json_object_set_new (object, "/var/tmp", json_string (
@@ -177,6 +179,10 @@ tmpfs_of (const struct docker *docker, const struct docker_engine *engine,
   json_object_set_new (object, INSIDE_STATE, json_sprintf (
     "size=1048576,nr_inodes=16,mode=0755,uid=" INSIDE_UID
     ",nosuid,nodev,noexec"));
+  json_object_set_new (object, INSIDE_KEPT, json_sprintf (
+    "size=67108864,nr_inodes=4096,mode=0700,uid=%.*s,gid=%s,nosuid,nodev,noexec",
+    (int) strcspn (docker->config.user, ":"), docker->config.user,
+    strchr (docker->config.user, ':') + 1));
   for (size_t i = 0; i < 2; i++) {
     coffer_autobuffer struct coffer_buffer text = {0};
 

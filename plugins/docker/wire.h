@@ -21,11 +21,8 @@
 #define WIRE_FRAME_MAX (128 << 10)
 #define WIRE_ID_MAX 24                  /* bytes of a command's id, with NUL */
 
-/* Folder of what commands leave, in memory, which their user writes.
- * ID is a socket while the command runs; ID.end its
- * wire_end when it has ended; ID.out and ID.err what was kept of a command in
- * the background. */
-#define WIRE_KEPT "/.coffer-execs"
+/* In INSIDE_KEPT, ID is a socket while the command runs, ID.end its wire_end when
+ * it has ended; ID.out and ID.err are what was kept of one in the background. */
 
 enum wire_op {
   WIRE_RUN = 1, WIRE_WAIT, WIRE_LIST, WIRE_ATTACH, WIRE_TELL, WIRE_SWEEP,

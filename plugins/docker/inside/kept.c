@@ -29,7 +29,7 @@
 int
 kept_open (void)
 {
-  return open (WIRE_KEPT, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  return open (INSIDE_KEPT, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
 void
