@@ -77,8 +77,9 @@ docker_open (struct coffer_call *call, void *self, const char *const *config,
   docker->stop = eventfd (0, EFD_CLOEXEC);
   docker_program_place (docker, find_program (opts));
   name_host (docker, COFFER_HAS (opts, host) && opts->host ? opts->host : "");
-  code = docker->stop < 0 ? coffer_fail_errno (call, errno, "the provider")
-                          : docker_configure (call, docker, config);
+  code = docker->stop < 0 || !docker->execs
+           ? coffer_fail_errno (call, errno, "the provider")
+           : docker_configure (call, docker, config);
   if (code == COFFER_OK)
     code = docker_engine_init (call, docker);
   if (code == COFFER_OK)

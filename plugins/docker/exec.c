@@ -162,7 +162,7 @@ emit_end (struct coffer_call *call, const char *exec,
 }
 
 /* Asked inside: of a command of another worker, or one whose stream is lost. */
-struct answer {
+struct asked {
   struct coffer_call *call;
   struct wire_end end;
   int has_end, answered;
@@ -172,19 +172,19 @@ struct answer {
 static int
 answer_frame (void *data, uint32_t kind, const void *bytes, size_t size)
 {
-  struct answer *answer = data;
+  struct asked *asked = data;
 
-  if (kind == WIRE_ENDED && size == sizeof answer->end) {
-    memcpy (&answer->end, bytes, size);
-    answer->has_end = 1;
+  if (kind == WIRE_ENDED && size == sizeof asked->end) {
+    memcpy (&asked->end, bytes, size);
+    asked->has_end = 1;
   } else if (kind == WIRE_FAILED) {
-    answer->failed = stream_fail_frame (answer->call, bytes, size);
-  } else if (kind == WIRE_INFO && size == sizeof answer->end.info) {
-    memcpy (&answer->end.info, bytes, size);
-    answer->failed = emit_info (answer->call, &answer->end.info, NULL);
+    asked->failed = stream_fail_frame (asked->call, bytes, size);
+  } else if (kind == WIRE_INFO && size == sizeof asked->end.info) {
+    memcpy (&asked->end.info, bytes, size);
+    asked->failed = emit_info (asked->call, &asked->end.info, NULL);
   }
-  if (kind == WIRE_DONE || answer->failed != COFFER_OK)
-    answer->answered = 1;
+  if (kind == WIRE_DONE || asked->failed != COFFER_OK)
+    asked->answered = 1;
   return 0;
 }
 
@@ -210,40 +210,40 @@ fail_unknown (struct coffer_call *call, struct docker *docker,
 
 static int32_t
 ask (struct coffer_call *call, struct docker *docker, const char *sandbox,
-     const char *exec, struct wire_request *request, struct answer *answer)
+     const char *exec, struct wire_request *request, struct asked *asked)
 {
-  const struct stream_sink sink = {NULL, answer_frame, answer};
+  const struct stream_sink sink = {NULL, answer_frame, asked};
   auto_stream struct stream stream = {.fd = -1};
   int32_t code;
 
-  answer->call = call;
+  asked->call = call;
   if (exec && !id_is_good (exec))
     return fail_unknown (call, docker, sandbox);
   snprintf (request->id, sizeof request->id, "%s", exec ? exec : "");
   code = stream_open (call, docker, sandbox, request, NULL, &stream);
   if (code == COFFER_OK)
     code = stream_read_all (call, &stream, &sink);
-  if (code == COFFER_OK && !answer->answered)
+  if (code == COFFER_OK && !asked->answered)
     code = stream_fail (call, &stream);
-  return code != COFFER_OK ? code : answer->failed;
+  return code != COFFER_OK ? code : asked->failed;
 }
 
 static int32_t
 wait_inside (struct coffer_call *call, struct docker *docker,
              const char *sandbox, const char *exec)
 {
-  struct answer answer = {.failed = COFFER_OK};
+  struct asked asked = {.failed = COFFER_OK};
   struct wire_request request;
   int32_t code;
 
   stream_request (&request, WIRE_WAIT);
-  code = ask (call, docker, sandbox, exec, &request, &answer);
+  code = ask (call, docker, sandbox, exec, &request, &asked);
   if (code != COFFER_OK)
     return code;
-  if (!answer.has_end)
+  if (!asked.has_end)
     return coffer_fail (call, COFFER_UNAVAILABLE, "the engine's stream ended "
                         "before the command; asking again may work");
-  return emit_end (call, exec, &answer.end);
+  return emit_end (call, exec, &asked.end);
 }
 
 /* What kept the command's time was stopped or ended from inside: then nothing of
@@ -254,12 +254,12 @@ end_all (struct coffer_call *call, struct docker *docker, const char *sandbox,
 {
   const struct wire_end end = {.code = -1, .signal = SIGKILL,
                                .flags = WIRE_TIMED_OUT};
-  struct answer answer = {.failed = COFFER_OK};
+  struct asked asked = {.failed = COFFER_OK};
   struct wire_request request;
   int32_t code;
 
   stream_request (&request, WIRE_SWEEP);
-  code = ask (call, docker, sandbox, NULL, &request, &answer);
+  code = ask (call, docker, sandbox, NULL, &request, &asked);
   if (code != COFFER_OK)
     return code;
   coffer_log (call, COFFER_LOG_WARNING, "a command withstood its timeout: all "
@@ -299,12 +299,12 @@ int32_t
 docker_exec_list (struct coffer_call *call, void *self, const char *sandbox,
                   const struct coffer_exec_list_opts *opts)
 {
-  struct answer answer = {.failed = COFFER_OK};
+  struct asked asked = {.failed = COFFER_OK};
   struct wire_request request;
 
   (void) opts;
   stream_request (&request, WIRE_LIST);
-  return ask (call, self, sandbox, NULL, &request, &answer);
+  return ask (call, self, sandbox, NULL, &request, &asked);
 }
 
 int32_t
@@ -312,7 +312,7 @@ docker_exec_signal (struct coffer_call *call, void *self, const char *sandbox,
                     const char *exec, int32_t number,
                     const struct coffer_exec_signal_opts *opts)
 {
-  struct answer answer = {.failed = COFFER_OK};
+  struct asked asked = {.failed = COFFER_OK};
   struct wire_request request;
 
   (void) opts;
@@ -320,7 +320,7 @@ docker_exec_signal (struct coffer_call *call, void *self, const char *sandbox,
     return coffer_fail (call, COFFER_INVALID, "no such signal");
   stream_request (&request, WIRE_TELL);
   request.signal = number;
-  return ask (call, self, sandbox, exec, &request, &answer);
+  return ask (call, self, sandbox, exec, &request, &asked);
 }
 
 int32_t
@@ -328,7 +328,7 @@ docker_exec_resize (struct coffer_call *call, void *self, const char *sandbox,
                     const char *exec, uint32_t rows, uint32_t columns,
                     const struct coffer_exec_resize_opts *opts)
 {
-  struct answer answer = {.failed = COFFER_OK};
+  struct asked asked = {.failed = COFFER_OK};
   struct wire_request request;
 
   (void) opts;
@@ -337,7 +337,7 @@ docker_exec_resize (struct coffer_call *call, void *self, const char *sandbox,
   stream_request (&request, WIRE_TELL);
   request.rows = rows;
   request.columns = columns;
-  return ask (call, self, sandbox, exec, &request, &answer);
+  return ask (call, self, sandbox, exec, &request, &asked);
 }
 
 /* Of a command of another worker there is no input to end: that worker has it. */

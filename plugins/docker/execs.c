@@ -297,6 +297,7 @@ output_main (void *data)
     ;
   coffer_fd_close (&relay->out);
   coffer_fd_close (&relay->err);
+  shutdown (relay->stream.fd, SHUT_RDWR);       /* nobody takes input now */
   pthread_mutex_lock (&relay->execs->lock);
   relay->lost = 1;
   pthread_mutex_unlock (&relay->execs->lock);
@@ -355,6 +356,7 @@ input_main (void *data)
       more = 0;
   }
   shutdown (relay->stream.fd, SHUT_WR);
+  coffer_fd_close (&relay->in);         /* whoever writes there need not wait */
   thread_ends (relay);
   return NULL;
 }

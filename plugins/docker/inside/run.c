@@ -554,7 +554,7 @@ environment (struct coffer_strings *env, const char **given_cwd,
   coffer_strings_set (env, "LANG=C.UTF-8");
   if (tty)
     coffer_strings_set (env, "TERM=xterm");
-  if (fd >= 0 && coffer_read_whole (fd, INSIDE_GIVEN_MOST, given, &size) == 0) {
+  if (fd >= 0 && coffer_read_whole (fd, INSIDE_TOLD_MOST, given, &size) == 0) {
     at = *given;
     end = at + size;
     *given_cwd = coffer_strings_next (&at, end);
