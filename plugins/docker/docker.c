@@ -21,6 +21,7 @@ docker_close (struct coffer_call *call, void *self,
   struct docker *docker = self;
 
   (void) call, (void) opts;
+  docker_ports_end (docker);
   docker_keeps_end (docker);
   docker_execs_free (docker->execs);
   docker_engine_fini (docker);
@@ -115,6 +116,8 @@ static const struct coffer_operations operations = {
   .file_mkdir = docker_file_mkdir,
   .file_remove = docker_file_remove,
   .file_rename = docker_file_rename,
+  .port_resolve = docker_port_resolve,
+  .port_dial = docker_port_dial,
   .metrics = docker_metrics,
 };
 

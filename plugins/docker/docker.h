@@ -51,6 +51,7 @@ struct docker_config {
 };
 
 struct keep;
+struct port;
 struct docker_execs;            /* execs.c: commands that this worker relays */
 
 struct docker {
@@ -66,6 +67,7 @@ struct docker {
   pthread_mutex_t lock;
   struct docker_engine engine;  /* kind is UNKNOWN until the engine was asked */
   struct keep *keeps;           /* hold.c: lifelines */
+  struct port *ports;           /* ports.c: connections */
 };
 
 /* ---- config.c ----------------------------------------------------------- */
@@ -243,6 +245,11 @@ struct docker_execs *docker_execs_new (void);
 void docker_execs_free (struct docker_execs *execs);
 /* A sandbox was killed or has gone: its commands are forgotten. */
 void docker_execs_forget (struct docker *docker, const char *sandbox);
+
+/* ---- ports.c -------------------------------------------------------------- */
+
+/* At close: ends all connections. */
+void docker_ports_end (struct docker *docker);
 
 /* ---- the operations ----------------------------------------------------- */
 

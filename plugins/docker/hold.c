@@ -198,6 +198,8 @@ docker_tell (struct coffer_call *call, const struct docker *docker, int fd,
 
 /* ---- lifelines ---------------------------------------------------------- */
 
+#define STACK_BYTES (128 << 10)
+
 struct keep {
   pthread_t thread;
   int stream, lifeline, stop;
@@ -295,6 +297,7 @@ int
 docker_keep (struct docker *docker, int *stream, int lifeline)
 {
   struct keep *keep = calloc (1, sizeof *keep);
+  pthread_attr_t small;
   int failed;
 
   keeps_join (keeps_take (docker, 0));
@@ -303,8 +306,11 @@ docker_keep (struct docker *docker, int *stream, int lifeline)
   keep->stop = docker->stop;
   keep->lifeline = fcntl (lifeline, F_DUPFD_CLOEXEC, 3);
   keep->stream = coffer_fd_steal (stream);
+  pthread_attr_init (&small);
+  pthread_attr_setstacksize (&small, STACK_BYTES);
   failed = keep->lifeline < 0 ? errno
-           : pthread_create (&keep->thread, NULL, keep_run, keep);
+           : pthread_create (&keep->thread, &small, keep_run, keep);
+  pthread_attr_destroy (&small);
   if (failed) {
     coffer_fd_close (&keep->lifeline);
     coffer_fd_close (&keep->stream);

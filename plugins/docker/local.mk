@@ -24,6 +24,7 @@ PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
   %D%/inside.h \
   %D%/life.c \
   %D%/metrics.c \
+  %D%/ports.c \
   %D%/probe.c \
   %D%/program.c \
   %D%/sandbox.c \
@@ -40,6 +41,7 @@ PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
 %C%_coffer_inside_LDADD =
 %C%_coffer_inside_SOURCES = \
   %D%/inside.h \
+  %D%/inside/dial.c \
   %D%/inside/files.c \
   %D%/inside/hold.c \
   %D%/inside/inside.h \

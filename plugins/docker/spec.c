@@ -79,6 +79,20 @@ check_require (struct coffer_call *call, const char *const *require)
 }
 
 static int32_t
+check_ports (struct coffer_call *call, const char *const *ports)
+{
+  for (; ports && *ports; ports++) {
+    char *end;
+    long port = strtol (*ports, &end, 10);
+
+    if (**ports < '1' || **ports > '9' || *end || port > 65535)
+      return refuse (call, COFFER_INVALID, "ports", "each is a number from 1 "
+                     "to 65535");
+  }
+  return COFFER_OK;
+}
+
+static int32_t
 check_mounts (struct coffer_call *call,
               const struct coffer_mount *const *mounts)
 {
@@ -100,7 +114,7 @@ docker_spec_check (struct coffer_call *call, const char *sandbox,
     "template_name", "image", "profile", "env", "workdir", "memory_bytes",
     "cpu_millis", "pids", "disk_bytes", "inodes", "network", "mounts",
     "ttl_ms", "root_writable", "metadata", "lifeline", "single_exec", "filter",
-    "require", "file_bytes", "open_files", NULL,
+    "require", "file_bytes", "open_files", "ports", NULL,
   };
   int32_t code = coffer_spec_check (call, sandbox, spec, kept);
 
@@ -115,6 +129,8 @@ docker_spec_check (struct coffer_call *call, const char *sandbox,
     code = check_require (call, spec->require);
   if (code == COFFER_OK)
     code = check_mounts (call, spec->mounts);
+  if (code == COFFER_OK)
+    code = check_ports (call, spec->ports);
   return code == COFFER_OK ? check_ranges (call, spec) : code;
 }
 

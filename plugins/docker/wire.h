@@ -3,7 +3,7 @@
  * a stream that the engine relays.
  *
  * In: one request with its block; of `run` and `write` the standard input of the
- * command, the bytes of the file, come behind it.  Out, on standard output: bytes of
+ * command, the bytes of the file, come behind it; of `dial` what is sent.  Out, on standard output: bytes of
  * the command's output or of a file, and nothing else.  Out, on standard error:
  * frames, each with its size, in which the command's error stream is one kind.
  * So the command's large stream goes through no hand but the engine's, and what it
@@ -27,7 +27,7 @@
 enum wire_op {
   WIRE_RUN = 1, WIRE_WAIT, WIRE_LIST, WIRE_ATTACH, WIRE_TELL, WIRE_SWEEP,
   WIRE_READ, WIRE_WRITE, WIRE_STAT, WIRE_LIST_FILES, WIRE_MKDIR, WIRE_REMOVE,
-  WIRE_RENAME
+  WIRE_RENAME, WIRE_DIAL
 };
 
 /* Flags of a request. */
@@ -47,7 +47,8 @@ struct wire_request {
                                  * one or two paths */
   uint32_t rows, columns;
   int32_t signal;               /* of TELL; -1: rows and columns */
-  uint32_t mode, depth, reserved;
+  uint32_t mode, depth;
+  uint32_t port;                /* of DIAL */
   uint64_t timeout_ms;          /* 0: never */
   uint64_t cap;                 /* bytes kept of each stream */
   uint64_t offset, length;
@@ -58,7 +59,7 @@ enum wire_kind {
   WIRE_ERR_BYTES = 1,           /* of the command's error stream */
   WIRE_OUT_ENDED,               /* u64: bytes of standard output in all */
   WIRE_ERR_ENDED,
-  WIRE_STARTED,                 /* wire_info */
+  WIRE_STARTED,                 /* wire_info; of DIAL nothing: it is connected */
   WIRE_ENDED,                   /* wire_end */
   WIRE_INFO,                    /* wire_info, of a list */
   WIRE_FILE,                    /* wire_file, then the path, then the target,

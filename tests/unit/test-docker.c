@@ -321,7 +321,7 @@ test_refused (void **state)
   const char *const fields[] = {"network", "filter", "landlock", "user",
                                 "ports", "template", "memory_bytes", "image",
                                 "image"};
-  const char *const ports[] = {"80", NULL};
+  const char *const ports[] = {"80", "65536", NULL};
   size_t i;
 
   (void) state;

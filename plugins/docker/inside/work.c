@@ -32,6 +32,8 @@ inside_work (int argc, char **argv)
     status = run_command (&request, block);
   else if (request.op == WIRE_SWEEP)
     status = sweep ();
+  else if (request.op == WIRE_DIAL)
+    status = dial_port (&request);
   else if (request.op < WIRE_SWEEP)
     status = kept_work (&request);
   else

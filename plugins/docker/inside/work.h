@@ -31,6 +31,9 @@ int kept_end_read (int folder, const char *id, struct wire_end *end);
 /* WAIT, LIST, ATTACH, TELL. */
 int kept_work (const struct wire_request *request);
 
+/* ---- dial.c ---- */
+int dial_port (const struct wire_request *request);
+
 /* ---- files.c ---- */
 int files_work (const struct wire_request *request, const char *block);
 
