@@ -329,7 +329,9 @@ make (struct making *making, int64_t deadline_ns)
 {
   int32_t code = COFFER_NOT_FOUND;
 
-  for (int tries = 0; tries < 3 && code == COFFER_NOT_FOUND; tries++) {
+  /* A name is taken a moment before there is a container of it. */
+  while (code == COFFER_NOT_FOUND
+         && making->call->deadline_ns > coffer_now_ns ()) {
     code = make_volumes (making);
     if (code == COFFER_OK)
       code = make_container (making);
@@ -340,6 +342,11 @@ make (struct making *making, int64_t deadline_ns)
       return code;
     }
     code = take_existing (making);
+    if (code == COFFER_NOT_FOUND
+        && coffer_wait_fd (making->call->cancel_fd, POLLIN,
+                           coffer_now_ns () + 10000000, -1) > 0)
+      return coffer_fail (making->call, COFFER_CANCELLED, "waiting for a "
+                          "sandbox that another call makes");
   }
   return code == COFFER_NOT_FOUND
          ? coffer_fail (making->call, COFFER_BUSY, "a container of that name "
