@@ -67,7 +67,7 @@ docker_execs_new (void)
 }
 
 static void
-relay_free (struct relay *relay)
+relay_close (struct relay *relay)
 {
   stream_fini (&relay->stream);
   coffer_fd_close (&relay->in);
@@ -76,8 +76,24 @@ relay_free (struct relay *relay)
   coffer_fd_close (&relay->stop);
   coffer_fd_close (&relay->drain);
   coffer_fd_close (&relay->done);
+}
+
+static void
+relay_free (struct relay *relay)
+{
+  relay_close (relay);
   free (relay->sandbox);
   free (relay);
+}
+
+/* What the list alone still has is how it ended: it needs no descriptors.  How
+ * many references are left. */
+static int
+drop_locked (struct relay *relay)
+{
+  if (--relay->references == 1 && relay->lost)
+    relay_close (relay);
+  return relay->references;
 }
 
 void
@@ -87,7 +103,7 @@ relay_release (struct relay *relay)
   int left;
 
   pthread_mutex_lock (&execs->lock);
-  left = --relay->references;
+  left = drop_locked (relay);
   pthread_mutex_unlock (&execs->lock);
   if (left == 0)
     relay_free (relay);
@@ -280,7 +296,7 @@ thread_ends (struct relay *relay)
   int left;
 
   pthread_mutex_lock (&execs->lock);
-  left = --relay->references;
+  left = drop_locked (relay);
   execs->threads--;
   pthread_mutex_unlock (&execs->lock);
   if (left == 0)
@@ -497,6 +513,9 @@ relay_wait (struct coffer_call *call, struct relay *relay,
   const int64_t until = relay->late_ns < call->deadline_ns ? relay->late_ns
                                                            : call->deadline_ns;
 
+  /* Whoever found it has a reference, so that `done` stays what it is. */
+  if (relay->done < 0)
+    return look (relay, NULL, end);
   if (coffer_wait_fd (relay->done, POLLIN, until, call->cancel_fd) == 1)
     return look (relay, NULL, end);
   if (errno == ETIMEDOUT && until == relay->late_ns) {

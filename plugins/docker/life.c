@@ -39,6 +39,8 @@ docker_sandbox_kill (struct coffer_call *call, void *self, const char *sandbox,
   (void) opts;
   if (code == COFFER_OK)
     code = docker_remove (call, docker, name);
+  if (code == COFFER_OK || code == COFFER_NOT_FOUND)
+    docker_execs_forget (docker, sandbox);
   return code == COFFER_NOT_FOUND ? docker_fail_gone (call, sandbox) : code;
 }
 

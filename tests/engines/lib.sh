@@ -169,9 +169,12 @@ engine_launch () {
 
 # Folders that engines make in trees of control groups, as they were before.
 cgroups () {
+  case $engine in
+    docker|gvisor) cgroups_name="coffer-engine-$$" ;;
+    *) cgroups_name='libpod*' ;;
+  esac
   find /sys/fs/cgroup -mindepth 2 -maxdepth 3 -type d \
-    \( -name 'libpod*' -o -name conmon -o -path "*${parent:-/coffer-engine-$$}*" \) \
-    2>/dev/null | sort
+    \( -name "$cgroups_name" -o -path "*/$cgroups_name/*" \) 2>/dev/null | sort
 }
 
 # Where engines keep what they have when nobody tells them another place.

@@ -2,6 +2,10 @@
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 . "$COFFER_SOURCE/tests/engines/lib.sh"
 . "$COFFER_SOURCE/tests/engines/hello.sh"
+. "$COFFER_SOURCE/tests/engines/provider.sh"
+needs python3
 ok "podman: it comes up" engine_start podman
 hello
+provider_setup
+list_all
 engine_finish
