@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making a sandbox: volumes, container, what it is told, start.
  *
- * The engine takes a name once, so of several that create one sandbox at once
- * one makes it and the others wait until it runs.  What was begun and cannot be
+ * Of several that create one sandbox at once one makes it, and the others wait
+ * for it (maker.c) and find that it runs.  What was begun and cannot be
  * finished is removed before the call ends; for that, a part of its time is kept
  * back. */
 
@@ -282,33 +282,26 @@ tell_made (struct making *making)
 /* ---- one that is there -------------------------------------------------- */
 
 /* OK: told of; NOT_FOUND without a failure: it has gone, so that the name is
- * free.  One that never ran, or has ended, is another's that is at work with it,
- * or was: it is removed when nothing happens. */
+ * free.  One that does not run has ended, or was left by a maker that has. */
 static int32_t
 take_existing (struct making *making)
 {
-  struct coffer_call *call = making->call;
+  auto_sandbox struct docker_sandbox found = {0};
+  struct docker_hush hush;
   int32_t code;
 
-  for (int tries = 0;; tries++) {
-    auto_sandbox struct docker_sandbox found = {0};
-    int is_left;
-
-    code = docker_sandbox_look (call, making->docker, making->sandbox, &found);
-    if (code != COFFER_OK)
-      return code;
-    if (found.running)
-      return tell (making, &found);
-    is_left = found.created_ns + 60 * SECOND_NS < coffer_realtime_ns ();
-    if (is_left || call->deadline_ns < coffer_now_ns () + SECOND_NS) {
-      code = docker_remove (call, making->docker, making->name);
-      return code == COFFER_OK ? COFFER_NOT_FOUND : code;
-    }
-    if (coffer_wait_fd (call->cancel_fd, POLLIN,
-                        coffer_now_ns () + 10000000, -1) > 0)
-      return coffer_fail (call, COFFER_CANCELLED, "waiting for a sandbox that "
-                          "another call makes");
-  }
+  docker_hush (making->call, &hush);
+  code = docker_sandbox_look (making->call, making->docker, making->sandbox,
+                              &found);
+  docker_unhush (making->call, &hush);
+  if (code == COFFER_OK && found.running)
+    return tell (making, &found);
+  if (code == COFFER_OK)
+    code = docker_remove (making->call, making->docker, making->name);
+  else if (code != COFFER_NOT_FOUND)
+    return coffer_fail (making->call, code, "the engine does not tell of the "
+                        "container that has the name");
+  return code == COFFER_OK ? COFFER_NOT_FOUND : code;
 }
 
 static int32_t
@@ -349,8 +342,8 @@ make (struct making *making, int64_t deadline_ns)
                           "sandbox that another call makes");
   }
   return code == COFFER_NOT_FOUND
-         ? coffer_fail (making->call, COFFER_BUSY, "a container of that name "
-                        "comes and goes") : code;
+         ? coffer_fail (making->call, COFFER_TIMEOUT, "the name of the "
+                        "container is taken, and there is none of it") : code;
 }
 
 /* ---- the operation ------------------------------------------------------ */
@@ -389,6 +382,7 @@ docker_sandbox_create (struct coffer_call *call, void *self,
                           .spec = spec, .stream = -1,
                           .began_ns = coffer_realtime_ns ()};
   const int64_t deadline_ns = call->deadline_ns;
+  int lock = -1;
   int32_t code;
 
   (void) opts;
@@ -396,7 +390,10 @@ docker_sandbox_create (struct coffer_call *call, void *self,
     call->deadline_ns = deadline_ns - CLEANUP_NS;
   code = prepare (&making);
   if (code == COFFER_OK)
+    code = docker_maker_take (call, making.docker, making.name, &lock);
+  if (code == COFFER_OK)
     code = make (&making, deadline_ns);
+  docker_maker_end (making.docker, making.name, &lock);
   call->deadline_ns = deadline_ns;
   json_decref (making.entrypoint);
   free (making.image);

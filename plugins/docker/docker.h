@@ -163,6 +163,10 @@ int32_t docker_fail_gone (struct coffer_call *call, const char *sandbox);
  * without a failure when there was none, or what coffer_fail has returned. */
 int32_t docker_remove (struct coffer_call *call, struct docker *docker,
                        const char *name);
+/* The same for one that does not run, or not for long: unless somebody is just
+ * making it, or it runs after all. */
+int32_t docker_clear (struct coffer_call *call, struct docker *docker,
+                      const char *name, const char *sandbox);
 /* Those of its volumes that nobody uses. */
 void docker_remove_volumes (struct coffer_call *call, struct docker *docker,
                             const char *name);
@@ -181,6 +185,17 @@ int64_t docker_end_read (const struct docker *docker, const char *name);
 int docker_end_write (const struct docker *docker, const char *name,
                       int64_t expires_ns);
 void docker_end_forget (const struct docker *docker, const char *name);
+
+/* ---- maker.c: one at a time makes or clears away a sandbox -------------------- */
+
+/* Its lock, or -1 with EWOULDBLOCK: somebody is at work with it. */
+int docker_maker_try (const struct docker *docker, const char *name);
+/* The same, waiting for as long as the call may. */
+int32_t docker_maker_take (struct coffer_call *call,
+                           const struct docker *docker, const char *name,
+                           int *lock);
+void docker_maker_end (const struct docker *docker, const char *name,
+                       int *lock);
 
 /* ---- spec.c: what a container is made of -------------------------------- */
 

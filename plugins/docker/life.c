@@ -14,9 +14,6 @@
 
 #include "docker.h"
 
-/* One that never ran by then was left by a host that ended in its create. */
-#define LEFT_NS (INT64_C (600) * 1000000000)
-
 int32_t
 docker_sandbox_info (struct coffer_call *call, void *self, const char *sandbox,
                      const struct coffer_sandbox_info_opts *opts)
@@ -46,15 +43,16 @@ docker_sandbox_kill (struct coffer_call *call, void *self, const char *sandbox,
 
 /* ---- the list ----------------------------------------------------------- */
 
-/* Only what carries our host's label comes here. */
+/* Only what carries our host's label comes here.  What does not run has ended,
+ * unless somebody is just making it. */
 static int32_t
 list_one (struct coffer_call *call, struct docker *docker,
           const json_t *entry)
 {
   struct docker_sandbox found;
   const char *sandbox;
-  char name[DOCKER_NAME_MAX];
   int64_t now = coffer_realtime_ns ();
+  char name[DOCKER_NAME_MAX];
   int32_t code;
 
   docker_sandbox_listed (docker, entry, &found);
@@ -63,13 +61,8 @@ list_one (struct coffer_call *call, struct docker *docker,
     return COFFER_OK;
   if (found.running && (!found.expires_ns || found.expires_ns > now))
     return docker_emit (call, sandbox, &found);
-  if (!found.running && found.created_ns + LEFT_NS > now
-      && !(found.expires_ns && found.expires_ns <= now))
-    return COFFER_OK;
   code = docker_container_name (call, docker, sandbox, name);
-  if (code == COFFER_OK)
-    code = docker_remove (call, docker, name);
-  return code == COFFER_NOT_FOUND ? COFFER_OK : code;
+  return code == COFFER_OK ? docker_clear (call, docker, name, sandbox) : code;
 }
 
 /* ---- volumes that were left --------------------------------------------- */
@@ -96,8 +89,28 @@ has_container (const json_t *containers, const char *volume)
 #define OURS "filters=%%7B%%22label%%22%%3A%%5B%%22" LABEL_HOST               \
   "%%3D%s%%22%%5D%%7D"
 
+/* "coffer-HOST-SANDBOX-w" of one that nobody is just making. */
+static void
+sweep_volume (struct coffer_call *call, struct docker *docker,
+              const char *volume)
+{
+  coffer_autoreply struct coffer_http_reply removed = {0};
+  char name[DOCKER_NAME_MAX];
+  int lock;
+
+  if (strncmp (volume, "coffer-", 7) != 0
+      || strlen (volume) >= sizeof name + 2 || strlen (volume) < 10)
+    return;
+  snprintf (name, sizeof name, "%.*s", (int) strlen (volume) - 2, volume);
+  lock = docker_maker_try (docker, name);
+  if (lock < 0)
+    return;
+  docker_ask (call, docker, "DELETE", NULL, &removed, "/volumes/%s", volume);
+  docker_maker_end (docker, name, &lock);
+}
+
 /* A sandbox that has ended by itself leaves its volumes, which only its host
- * removes; those of one that is just being made are young. */
+ * removes. */
 static void
 sweep_volumes (struct coffer_call *call, struct docker *docker,
                const json_t *containers)
@@ -111,15 +124,9 @@ sweep_volumes (struct coffer_call *call, struct docker *docker,
     return;
   json_array_foreach (json_object_get (reply.json, "Volumes"), i, entry) {
     const char *name = json_string_value (json_object_get (entry, "Name"));
-    int64_t made = docker_time_ns (json_string_value (json_object_get (
-      entry, "CreatedAt")));
-    coffer_autoreply struct coffer_http_reply removed = {0};
 
-    if (!name || strncmp (name, "coffer-", 7) != 0
-        || has_container (containers, name)
-        || made + LEFT_NS > coffer_realtime_ns ())
-      continue;
-    docker_ask (call, docker, "DELETE", NULL, &removed, "/volumes/%s", name);
+    if (name && !has_container (containers, name))
+      sweep_volume (call, docker, name);
   }
 }
 

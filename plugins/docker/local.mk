@@ -8,7 +8,7 @@ PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
 %C%_docker_so_CFLAGS = $(MODULE_CC_FLAGS)
 %C%_docker_so_LDFLAGS = $(MODULE_LINK_FLAGS)
 %C%_docker_so_LDADD = sdk/http/libcoffer-http.a \
-  sdk/lib/libcoffer-provider.a $(JANSSON_SHARED_LIBS)
+  sdk/lib/libcoffer-provider.a $(CURL_LIBS) $(JANSSON_SHARED_LIBS)
 %C%_docker_so_SOURCES = \
   %D%/config.c \
   %D%/create.c \
@@ -23,6 +23,7 @@ PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
   %D%/images.c \
   %D%/inside.h \
   %D%/life.c \
+  %D%/maker.c \
   %D%/metrics.c \
   %D%/ports.c \
   %D%/probe.c \

@@ -211,29 +211,50 @@ docker_sandbox_look (struct coffer_call *call, struct docker *docker,
   return docker_fail_gone (call, sandbox);
 }
 
+static int
+is_over (const struct docker_sandbox *found)
+{
+  return !found->running
+         || (found->expires_ns && found->expires_ns <= coffer_realtime_ns ());
+}
+
+/* Looked at once more below the lock: it may have been made since. */
+int32_t
+docker_clear (struct coffer_call *call, struct docker *docker,
+              const char *name, const char *sandbox)
+{
+  auto_sandbox struct docker_sandbox found = {0};
+  struct docker_hush hush;
+  int lock = docker_maker_try (docker, name);
+  int32_t code;
+
+  if (lock < 0)
+    return COFFER_OK;
+  docker_hush (call, &hush);
+  code = docker_sandbox_look (call, docker, sandbox, &found);
+  docker_unhush (call, &hush);
+  if (code == COFFER_OK && is_over (&found))
+    code = docker_remove (call, docker, name);
+  docker_maker_end (docker, name, &lock);
+  return code == COFFER_NOT_FOUND ? COFFER_OK : code;
+}
+
 /* A container that is past its time is frozen, or just ending: its time runs on
  * while it is paused, and its first process's does not. */
 int32_t
 docker_sandbox_find (struct coffer_call *call, struct docker *docker,
                      const char *sandbox, struct docker_sandbox *out)
 {
+  char name[DOCKER_NAME_MAX];
   int32_t code = docker_sandbox_look (call, docker, sandbox, out);
-  int is_over;
 
-  if (code != COFFER_OK)
+  if (code != COFFER_OK || !is_over (out))
     return code;
-  is_over = out->expires_ns && out->expires_ns <= coffer_realtime_ns ();
-  if (out->running && !is_over)
-    return COFFER_OK;
-  if (is_over) {
-    char name[DOCKER_NAME_MAX];
-
-    docker_container_name (call, docker, sandbox, name);
-    code = docker_remove (call, docker, name);
-  }
   docker_sandbox_fini (out);
-  return code == COFFER_OK || code == COFFER_NOT_FOUND
-         ? docker_fail_gone (call, sandbox) : code;
+  code = docker_container_name (call, docker, sandbox, name);
+  if (code == COFFER_OK)
+    code = docker_clear (call, docker, name, sandbox);
+  return code == COFFER_OK ? docker_fail_gone (call, sandbox) : code;
 }
 
 int32_t

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a specification to the body of a create.
  *
+ * The engine itself removes only what is to end with this host's process: Docker
+ * also removes what it would when it is started anew.
+ *
  * The root is read-only.  What may be written is in memory, of a size and with a
  * number of names that are set: the working folder and /tmp.  Docker mounts them
  * by itself; Podman knows neither owners nor numbers of names there, so with it
@@ -346,7 +349,7 @@ host_config_of (const struct docker *docker,
     "Memory", (json_int_t) memory, "MemorySwap", (json_int_t) memory,
     "PidsLimit", (json_int_t) (spec->pids ? spec->pids : PIDS_DEFAULT),
     "NetworkMode", "none", "IpcMode", "private", "CgroupnsMode", "private",
-    "AutoRemove", 1, "LogConfig", "Type", "none",
+    "AutoRemove", spec->lifeline >= 0, "LogConfig", "Type", "none",
     "ShmSize", (json_int_t) SHM_BYTES, "Mounts", mounts,
     "Tmpfs", tmpfs_of (docker, engine, spaces), "Ulimits", ulimits_of (spec));
   if (body && spec->cpu_millis)

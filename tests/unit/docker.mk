@@ -4,6 +4,7 @@
 DOCKER_UNIT_SOURCES = \
   plugins/docker/config.c plugins/docker/create.c plugins/docker/engine.c \
   plugins/docker/hold.c plugins/docker/images.c plugins/docker/life.c \
+  plugins/docker/maker.c \
   plugins/docker/metrics.c plugins/docker/probe.c plugins/docker/program.c \
   plugins/docker/sandbox.c plugins/docker/spec.c
 

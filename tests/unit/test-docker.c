@@ -382,6 +382,8 @@ test_past_its_time (void **state)
     PING,
     {.request = "GET /v1.41/containers/" NAME "/json", .status = 200,
      .body = inspect_of ("\"Running\":true,\"Paused\":true", OURS)},
+    {.request = "GET /v1.41/containers/" NAME "/json", .status = 200,
+     .body = inspect_of ("\"Running\":true,\"Paused\":true", OURS)},
     {.request = "DELETE /v1.41/containers/" NAME, .status = 204},
     END,
   };
@@ -426,6 +428,8 @@ test_list (void **state)
              "\"Created\":1,\"Labels\":{\"coffer.sandbox\":\"sb-2\"}},"
              "{\"Id\":\"3\",\"Names\":[\"/y\"],\"State\":\"running\","
              "\"Labels\":{\"coffer.sandbox\":\"../3\"}}]"},
+    {.request = "GET /v1.41/containers/coffer-" OURS "-sb-2/json",
+     .status = 200, .body = inspect_of ("\"Running\":false", OURS)},
     {.request = "DELETE /v1.41/containers/coffer-" OURS "-sb-2",
      .status = 204},
     END,
@@ -437,6 +441,31 @@ test_list (void **state)
   engine_done ();
   assert_int_equal (fakehost_count (&host, COFFER_REC_sandbox_info), 1);
   assert_string_equal (FAKEHOST_GET (&host, sandbox_info, 0)->sandbox, "sb-1");
+}
+
+/* One that another process of this host is just making is left alone. */
+static void
+test_list_making (void **state)
+{
+  const struct engine_line lines[] = {
+    PING,
+    {.request = "GET /v1.41/containers/json", .status = 200,
+     .body = "[{\"Id\":\"1\",\"Names\":[\"/" NAME "\"],\"State\":\"created\","
+             "\"Labels\":{\"coffer.sandbox\":\"sb-1\"}}]"},
+    END,
+  };
+  int lock = docker_maker_try (docker, NAME);
+
+  (void) state;
+  assert_true (lock >= 0);
+  assert_int_equal (docker_maker_try (docker, NAME), -1);
+  engine_script (lines);
+  assert_int_equal (docker_sandbox_list (&host.call, docker, NULL), COFFER_OK);
+  engine_done ();
+  docker_maker_end (docker, NAME, &lock);
+  lock = docker_maker_try (docker, NAME);
+  assert_true (lock >= 0);
+  docker_maker_end (docker, NAME, &lock);
 }
 
 static void
@@ -537,7 +566,8 @@ main (void)
     TEST (test_create), TEST (test_hardened), TEST (test_podman),
     TEST (test_create_undone), TEST (test_create_twice), TEST (test_pull),
     TEST (test_refused), TEST (test_gone), TEST (test_past_its_time),
-    TEST (test_paused_twice), TEST (test_list), TEST (test_no_engine),
+    TEST (test_paused_twice), TEST (test_list),
+    TEST (test_list_making), TEST (test_no_engine),
     TEST (test_config), TEST (test_time), TEST (test_lifeline),
   };
 
