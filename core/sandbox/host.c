@@ -230,9 +230,11 @@ static int
 open_logged (struct host *host, const struct opened *opened,
              struct provider **out, struct error **err)
 {
+  /* What reads the bytes of a peer does so with a worker's rights. */
   const int here = (host->flags & HOST_IN_PROCESS)
                    && opened->entry->trust == TRUST_PACKAGED
-                   && !opened->entry->held_in_worker;
+                   && !opened->entry->held_in_worker
+                   && !opened->entry->manifest->permissions.connect;
   int64_t began = coffer_now_ns ();
 
   if (provider_open (opened->entry, host->place,
