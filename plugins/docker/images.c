@@ -278,7 +278,7 @@ take_layer (struct pull *pull, const char *id, const json_t *detail)
   if (i == LAYERS || strlen (id) >= sizeof pull->layers[i].id)
     return;
   if (i == pull->n_layers)
-    strcpy (pull->layers[pull->n_layers++].id, id);
+    memcpy (pull->layers[pull->n_layers++].id, id, strlen (id) + 1);
   pull->layers[i].done = (uint64_t) done;
   pull->layers[i].total = (uint64_t) total;
   for (i = 0; i < pull->n_layers; i++) {

@@ -71,7 +71,7 @@ make_process (struct coffer_call *call, struct docker *docker,
   if (!text || strlen (text) >= EXEC_ID_MAX
       || text[strspn (text, "0123456789abcdef")] || !*text)
     return coffer_fail (call, COFFER_IO, "the engine named no command");
-  strcpy (id, text);
+  memcpy (id, text, strlen (text) + 1);
   return COFFER_OK;
 }
 
