@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <coffer/files.h>
 
@@ -19,7 +20,8 @@
 #define API_LEAST 41
 #define API_MOST 47
 
-/* The path of a file in the folder of certificates; NULL: there is none. */
+/* The path of a file in the folder of certificates; NULL: there is none, and the
+ * system's are trusted, or no certificate of ours is shown. */
 static const char *
 tls_file (const struct docker *docker, struct coffer_buffer *path,
           const char *name)
@@ -28,7 +30,7 @@ tls_file (const struct docker *docker, struct coffer_buffer *path,
       || strncmp (docker->config.engine, "https://", 8) != 0)
     return NULL;
   coffer_buffer_printf (path, "%s/%s", docker->config.tls, name);
-  return path->data;
+  return path->data && access (path->data, R_OK) == 0 ? path->data : NULL;
 }
 
 int32_t
