@@ -185,7 +185,7 @@ answer_frame (void *data, uint32_t kind, const void *bytes, size_t size)
   }
   if (kind == WIRE_DONE || asked->failed != COFFER_OK)
     asked->answered = 1;
-  return 0;
+  return asked->answered ? STREAM_DONE : 0;
 }
 
 static int
@@ -362,15 +362,28 @@ struct attached {
   struct coffer_call *call;
   int out, err;
   int32_t failed;
+  int done;
+  uint64_t out_bytes, out_all;
 };
+
+/* A reader that goes away has seen enough: that is an end, too. */
+static int
+attached_over (const struct attached *attached)
+{
+  return attached->failed != COFFER_OK
+             || (attached->done && attached->out_bytes >= attached->out_all)
+           ? STREAM_DONE : 0;
+}
 
 static int
 attached_out (void *data, const char *bytes, size_t size)
 {
   struct attached *attached = data;
 
-  return attached->out < 0 || coffer_write_all (attached->out, bytes, size) >= 0
-           ? 0 : COFFER_IO + 1;
+  attached->out_bytes += size;
+  if (attached->out >= 0 && coffer_write_all (attached->out, bytes, size) < 0)
+    return STREAM_DONE;
+  return attached_over (attached);
 }
 
 static int
@@ -380,19 +393,22 @@ attached_frame (void *data, uint32_t kind, const void *bytes, size_t size)
 
   if (kind == WIRE_FAILED)
     attached->failed = stream_fail_frame (attached->call, bytes, size);
+  else if (kind == WIRE_OUT_ENDED && size == sizeof attached->out_all)
+    memcpy (&attached->out_all, bytes, size);
+  else if (kind == WIRE_DONE)
+    attached->done = 1;
   else if (kind == WIRE_ERR_BYTES && attached->err >= 0
            && coffer_write_all (attached->err, bytes, size) < 0)
-    return COFFER_IO + 1;
-  return 0;
+    return STREAM_DONE;
+  return attached_over (attached);
 }
 
-/* A reader that goes away has seen enough: that is an end, too. */
 int32_t
 docker_exec_attach (struct coffer_call *call, void *self, const char *sandbox,
                     const char *exec, int32_t out, int32_t err,
                     const struct coffer_exec_attach_opts *opts)
 {
-  struct attached attached = {call, out, err, COFFER_OK};
+  struct attached attached = {.call = call, .out = out, .err = err};
   const struct stream_sink sink = {attached_out, attached_frame, &attached};
   struct wire_request request;
   int32_t code;
@@ -403,7 +419,5 @@ docker_exec_attach (struct coffer_call *call, void *self, const char *sandbox,
     return fail_unknown (call, self, sandbox);
   snprintf (request.id, sizeof request.id, "%s", exec);
   code = stream_ask (call, self, sandbox, &request, NULL, &sink);
-  if (code == COFFER_IO + 1)
-    return COFFER_OK;
   return code != COFFER_OK ? code : attached.failed;
 }

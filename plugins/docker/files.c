@@ -5,7 +5,9 @@
 #define _GNU_SOURCE
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,7 +26,16 @@ struct work {
   int out;
   int32_t failed;
   int answered;                 /* it said how it went */
+  uint64_t out_bytes, out_all;  /* of a file: that came, that are to come */
 };
+
+static int
+is_over (const struct work *work)
+{
+  return work->answered && (work->failed != COFFER_OK
+                            || work->out_bytes >= work->out_all)
+           ? STREAM_DONE : 0;
+}
 
 static int
 take_out (void *data, const char *bytes, size_t size)
@@ -32,17 +43,18 @@ take_out (void *data, const char *bytes, size_t size)
   struct work *work = data;
   ssize_t n;
 
+  work->out_bytes += size;
   for (; size > 0; bytes += n, size -= (size_t) n) {
     if (coffer_wait_fd (work->out, POLLOUT, work->call->deadline_ns,
                         work->call->cancel_fd) != 1)
       return coffer_fail_errno (work->call, errno, "the file's reader");
-    n = write (work->out, bytes, size < 4096 ? size : 4096);
+    n = write (work->out, bytes, size < PIPE_BUF ? size : PIPE_BUF);
     if (n < 0 && errno != EINTR && errno != EAGAIN)
       return coffer_fail_errno (work->call, errno, "the file's reader");
     if (n < 0)
       n = 0;
   }
-  return 0;
+  return is_over (work);
 }
 
 static int32_t
@@ -71,15 +83,20 @@ take_frame (void *data, uint32_t kind, const void *bytes, size_t size)
 {
   struct work *work = data;
 
-  if (kind == WIRE_FILE)
+  if (kind == WIRE_FILE) {
     work->failed = emit_file (work->call, bytes, size);
-  else if (kind == WIRE_FAILED)
+    if (work->out >= 0 && size > sizeof (struct wire_file))
+      memcpy (&work->out_all, (const char *) bytes
+                              + offsetof (struct wire_file, moved_bytes),
+              sizeof work->out_all);
+  }
+  if (kind == WIRE_FAILED)
     work->failed = stream_fail_frame (work->call, bytes, size);
   else if (kind == WIRE_DONE)
     work->answered = 1;
   if (work->failed != COFFER_OK)
     work->answered = 1;
-  return 0;
+  return is_over (work);
 }
 
 static void

@@ -239,7 +239,7 @@ stream_read_all (struct coffer_call *call, struct stream *stream,
                         call->cancel_fd) != 1)
       return coffer_fail_errno (call, errno, "the engine");
     r = stream_read (stream, sink);
-    if (r == 0)
+    if (r == 0 || r == STREAM_DONE)
       return COFFER_OK;
     if (r < 0)
       return coffer_fail_errno (call, errno, "the engine's stream");

@@ -20,7 +20,10 @@ struct stream {
   char *bytes;                  /* where it is read to */
 };
 
-/* What is done with what comes.  Not 0 ends the reading, with that. */
+/* What is done with what comes.  Not 0 ends the reading, with that; STREAM_DONE
+ * well: there is nothing to wait for, and engines differ in how streams end. */
+#define STREAM_DONE 1000
+
 struct stream_sink {
   int (*out) (void *data, const char *bytes, size_t size);
   int (*frame) (void *data, uint32_t kind, const void *bytes, size_t size);
