@@ -216,6 +216,17 @@ engine_kill () {
 }
 engine_again () { engine_launch; }
 
+# Podman that is killed between its own process for a container and its record of
+# that forgets the process, which waits for ever for its start.
+engine_forgotten () {
+  ours | sed -n 's/^ *\([0-9]*\) .*conmon .* -c \([0-9a-f]*\) .*/\1 \2/p' \
+    | while read -r pid id; do
+      api GET "/containers/$id/json" -f >/dev/null 2>&1 && continue
+      # shellcheck disable=SC2046
+      kill -9 $(ps -o pid= --ppid "$pid") "$pid" 2>/dev/null
+    done
+}
+
 image () { # NAME
   if [ ! -e "$E/busybox.tar" ]; then
     mkdir -p "$E/image/bin" "$E/image/tmp" "$E/image/etc" "$E/image/root"

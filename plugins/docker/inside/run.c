@@ -35,6 +35,7 @@
 #define PIECE (64 << 10)
 #define PIPE_SIZE (1 << 20)
 #define WAITERS_MAX 64
+#define MARK "COFFER_COMMAND="
 
 struct output {
   int from;                     /* pipe or terminal; -1: it has ended */
@@ -57,6 +58,7 @@ struct run {
   uint64_t oom_before, pids_before;
   int ended, told, killing, gone;       /* gone: nobody takes our output */
   int children;                 /* 1: some are left */
+  const char *mark;             /* of its environment; NULL: none is needed */
 };
 
 /* ---- counts of the control group, as far as one can be seen ----------------- */
@@ -135,11 +137,18 @@ tell_end (struct run *run)
   run->n_waiters = 0;
 }
 
+/* Where orphans do not come to us (a kernel that is none, such as gVisor's), they
+ * are known by a mark, as long as they keep it. */
 static void
 kill_all (struct run *run)
 {
+  const int64_t until = coffer_now_ns () + KILL_NS;
+
   run->killing = 1;
-  coffer_descendants_kill (NULL, 0, coffer_now_ns () + KILL_NS, reaped, run);
+  do
+    coffer_descendants_kill (NULL, 0, until, reaped, run);
+  while (run->mark && coffer_process_signal_marked (run->mark, SIGKILL) > 0
+         && coffer_now_ns () < until);
   run->killing = 0;
 }
 
@@ -497,7 +506,6 @@ prepare (struct run *run)
 
   prctl (PR_SET_NAME, "coffer-run");
   prctl (PR_SET_DUMPABLE, 0);
-  prctl (PR_SET_CHILD_SUBREAPER, 1);
   signal (SIGPIPE, SIG_IGN);
   sigemptyset (&set);
   sigaddset (&set, SIGCHLD);
@@ -579,7 +587,7 @@ run_command (const struct wire_request *request, char *block)
   const char *cwd = coffer_strings_next (&at, end);
   const char **argv = coffer_strings_split (&at, end, request->argc);
   const char **own = coffer_strings_split (&at, end, request->envc);
-  char *given = NULL;
+  char mark[sizeof MARK + WIRE_ID_MAX], *given = NULL;
 
   if (!cwd || !argv || !argv[0] || !own
       || environment (&env, &given_cwd, own, (request->flags & WIRE_TTY) != 0,
@@ -592,6 +600,11 @@ run_command (const struct wire_request *request, char *block)
   if (request->flags & WIRE_BACKGROUND
       && (run.parent = fork_behind ()) < 0)
     return INSIDE_OK;           /* the child says the rest */
+  if (prctl (PR_SET_CHILD_SUBREAPER, 1) < 0) {
+    snprintf (mark, sizeof mark, MARK "%s", request->id);
+    coffer_strings_set (&env, mark);
+    run.mark = mark;
+  }
   run_all (&run, argv, coffer_strings_view (&env), cwd);
   return INSIDE_OK;
 }
