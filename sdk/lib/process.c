@@ -368,7 +368,10 @@ signal_one (int proc, const char *name, const char *mark, int signal)
   if (fd < 0 || fstat (fd, &st) < 0 || st.st_uid != geteuid ()
       || !is_marked (fd, mark))
     return 0;
-  return syscall (SYS_pidfd_send_signal, fd, signal, NULL, 0) == 0;
+  if (syscall (SYS_pidfd_send_signal, fd, signal, NULL, 0) == 0)
+    return 1;
+  /* Kernels that are none have numbers alone. */
+  return errno == ENOSYS && kill ((pid_t) atoi (name), signal) == 0;
 }
 
 int

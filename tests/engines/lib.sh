@@ -171,6 +171,7 @@ engine_launch () {
 cgroups () {
   case $engine in
     docker|gvisor) cgroups_name="coffer-engine-$$" ;;
+    rootless) return ;;         # it may make none
     *) cgroups_name='libpod*' ;;
   esac
   find /sys/fs/cgroup -mindepth 2 -maxdepth 3 -type d \
@@ -224,6 +225,9 @@ engine_forgotten () {
       api GET "/containers/$id/json" -f >/dev/null 2>&1 && continue
       # shellcheck disable=SC2046
       kill -9 $(ps -o pid= --ppid "$pid") "$pid" 2>/dev/null
+      soon 10 ended "$pid"
+      find /sys/fs/cgroup -mindepth 3 -maxdepth 3 -name "libpod-$id" \
+        -exec rmdir {} +
     done
 }
 
@@ -303,8 +307,7 @@ engine_finish () {
   ok "$engine: no process of a container is left" soon 30 no_conmons
   no_conmons || note "$(engine_conmons)"
   is "$engine: no control group of a container is left" \
-    "$(find /sys/fs/cgroup -mindepth 3 -type d -path "*${parent:-/libpod_parent}/*" \
-      ! -name conmon 2>/dev/null)" ""
+    "$(cgroups | grep -v '/conmon$' | grep -E '/(coffer-engine-[0-9]*|libpod_parent)/')" ""
   engine_stop
   is "$engine: it leaves no control group" \
     "$(cgroups | comm -13 "$T/cgroups" -)" ""

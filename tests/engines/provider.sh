@@ -154,8 +154,8 @@ list_crash_create () {
   engine_kill
   wait $creating
   ok "$engine: it comes back again" engine_again
-  engine_forgotten
   run coffer sandbox prune
+  engine_forgotten
   run coffer sandbox list --json
   api GET '/containers/json?all=1' >"$T/containers"
   is "$engine: as many containers as sandboxes" \
