@@ -307,7 +307,7 @@ engine_finish () {
   ok "$engine: no process of a container is left" soon 30 no_conmons
   no_conmons || note "$(engine_conmons)"
   is "$engine: no control group of a container is left" \
-    "$(cgroups | grep -v '/conmon$' | grep -E '/(coffer-engine-[0-9]*|libpod_parent)/')" ""
+    "$(cgroups | comm -13 "$T/cgroups" - | grep -v '/conmon$' | grep -E '/(coffer-engine-[0-9]*|libpod_parent)/')" ""
   engine_stop
   is "$engine: it leaves no control group" \
     "$(cgroups | comm -13 "$T/cgroups" -)" ""
