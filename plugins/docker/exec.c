@@ -142,7 +142,9 @@ emit_end (struct coffer_call *call, const char *exec,
     .signal = end->signal, .duration_us = end->duration_us,
     .cpu_us = end->cpu_us, .killed = end->killed, .limits_hit = limits,
     .timed_out = (end->flags & WIRE_TIMED_OUT) != 0,
-    .oom = end->flags & WIRE_OOM && end->signal == SIGKILL,
+    /* A shell says what ended its command by its own code. */
+    .oom = end->flags & WIRE_OOM
+           && (end->signal == SIGKILL || end->code == 128 + SIGKILL),
     .failure_errno = end->failure_errno,
   };
   char failure[128];
