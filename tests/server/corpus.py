@@ -334,6 +334,12 @@ case("artifacts are files of ./out",
 case("artifacts beyond the count are left out",
      "for i in range(40): open('out/%02d' % i, 'w').write('x')",
      lambda d: len(d["artifacts"]) == 16 and d["truncated"]["artifacts"])
+case("a figure is an artifact",
+     "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])",
+     lambda d: ran(d) and [a["name"] for a in d["artifacts"]]
+     == ["figure-1.png"] and base64.b64decode(d["artifacts"][0]["data"])
+     .startswith(b"\x89PNG"), profile="data-science", timeout=30,
+     needs="matplotlib")
 case("a long result is cut", "'x' * 100000",
      lambda d: len(d["result"]) == 8192 and d["truncated"]["result"])
 case("a repr that fails is an error of the code",
@@ -348,6 +354,10 @@ def judge(world, run, one):
     how = dict(how)
     if sys.version_info[:2] < how.pop("min_python", (3, 9)):
         return name, "", "a newer Python"
+    needs = how.pop("needs", None)
+    if needs and subprocess.run(["/usr/bin/python3", "-c", "import " + needs],
+                                capture_output=True).returncode:
+        return name, "", needs
     began = time.monotonic()
     try:
         status, d = run(world.fill(code), **how)
