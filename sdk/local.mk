@@ -4,6 +4,7 @@
 lib_LIBRARIES += %D%/lib/libcoffer-provider.a
 %C%_lib_libcoffer_provider_a_SOURCES = \
   %D%/lib/address.c \
+  %D%/lib/archive.c \
   %D%/lib/buffer.c \
   %D%/lib/commands.c \
   %D%/lib/descendants.c \
@@ -12,13 +13,17 @@ lib_LIBRARIES += %D%/lib/libcoffer-provider.a
   %D%/lib/files.c \
   %D%/lib/helper.c \
   %D%/lib/internal.h \
+  %D%/lib/merge.c \
   %D%/lib/name.c \
   %D%/lib/packet.c \
   %D%/lib/path.c \
   %D%/lib/process.c \
   %D%/lib/sandboxes.c \
   %D%/lib/spec.c \
-  %D%/lib/tree.c
+  %D%/lib/tar-read.c \
+  %D%/lib/tar.h \
+  %D%/lib/tree.c \
+  %D%/lib/watch.c
 # -fPIC: modules are made of it as well as programs.
 %C%_lib_libcoffer_provider_a_CPPFLAGS = -I$(top_srcdir)/sdk/include
 %C%_lib_libcoffer_provider_a_CFLAGS = $(MODULE_CC_FLAGS)

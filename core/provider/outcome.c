@@ -109,7 +109,8 @@ public_number (int32_t code, const struct contract_op *op,
   case COFFER_UNSUPPORTED:
     return E_CAPABILITY;
   case COFFER_INVALID:
-    return creates ? E_SANDBOX_SPEC : E_INVALID;
+    return creates ? E_SANDBOX_SPEC
+           : op->id == COFFER_OP_archive_import ? E_ARCHIVE : E_INVALID;
   case COFFER_UNAUTHENTICATED:
     return E_CREDENTIALS_INVALID;
   case COFFER_DENIED:

@@ -121,3 +121,40 @@ host_file_rename (struct coffer_call *call, void *self, const char *sandbox,
   IN_PLACE (from, to, coffer_files_rename (call, place.root, place.path,
                                            place.other));
 }
+
+int32_t
+host_archive_export (struct coffer_call *call, void *self,
+                     const char *sandbox, const char *path, int32_t out,
+                     const struct coffer_archive_export_opts *opts)
+{
+  IN_PLACE (path, NULL,
+            coffer_files_export (call, place.root, place.path, out));
+}
+
+int32_t
+host_archive_import (struct coffer_call *call, void *self,
+                     const char *sandbox, const char *path, int32_t in,
+                     const struct coffer_archive_import_opts *opts)
+{
+  IN_PLACE (path, NULL,
+            coffer_files_import (call, place.root, place.path, in));
+}
+
+/* A killed sandbox's workspace is removed, which ends the watch. */
+int32_t
+host_file_watch (struct coffer_call *call, void *self, const char *sandbox,
+                 const char *path, const struct coffer_file_watch_opts *opts)
+{
+  struct place place = {.root = -1, .path = path};
+  int32_t code = place_find (call, self, sandbox, &place);
+  coffer_autoclose int watch = -1;
+
+  (void) opts;
+  if (code == COFFER_OK) {
+    watch = coffer_watch_open (place.root, place.path);
+    if (watch < 0)
+      code = coffer_fail_errno (call, errno, "the folder to watch");
+  }
+  coffer_fd_close (&place.root);
+  return code == COFFER_OK ? coffer_files_watch (call, watch, -1) : code;
+}

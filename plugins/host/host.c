@@ -86,6 +86,9 @@ static const struct coffer_operations operations = {
   .file_mkdir = host_file_mkdir,
   .file_remove = host_file_remove,
   .file_rename = host_file_rename,
+  .file_watch = host_file_watch,
+  .archive_export = host_archive_export,
+  .archive_import = host_archive_import,
 };
 
 COFFER_PROVIDER (host, COFFER_THREADS_PARALLEL, 0, operations)

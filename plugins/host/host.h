@@ -85,6 +85,12 @@ OPERATION (file_remove, const char *sandbox, const char *path,
            const struct coffer_file_remove_opts *opts);
 OPERATION (file_rename, const char *sandbox, const char *from, const char *to,
            const struct coffer_file_rename_opts *opts);
+OPERATION (file_watch, const char *sandbox, const char *path,
+           const struct coffer_file_watch_opts *opts);
+OPERATION (archive_export, const char *sandbox, const char *path, int32_t out,
+           const struct coffer_archive_export_opts *opts);
+OPERATION (archive_import, const char *sandbox, const char *path, int32_t in,
+           const struct coffer_archive_import_opts *opts);
 
 /* ---- facts.c ---- */
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clone.h"
@@ -21,6 +22,8 @@ extern int __clone (int (*function) (void *), void *stack, int flags,
 #endif
 
 #define STACK_SIZE 65536
+#define CHILD_FDS_MAX 8
+#define CHILD_ASIDE 16
 #define IO_SELF 1               /* IOPRIO_WHO_PROCESS */
 #define IO_CLASS(priority) ((priority) >> 13)
 #define IO_REALTIME 1
@@ -139,4 +142,80 @@ precedence_drop (int found)
           && syscall (SYS_ioprio_set, IO_SELF, 0, 0) == -1))
     return -1;
   return found & AT_END ? end_usual () : 0;
+}
+
+/* ---- programs ----------------------------------------------------------- */
+
+static int
+aide_failed (struct aide *aide, const char *step)
+{
+  aide->error = errno;
+  aide->step = step;
+  return 127;
+}
+
+/* Out of the way of the numbers that they are going to have, then to these. */
+static int
+aide_descriptors (const struct aide *aide, int *program)
+{
+  int from[CHILD_FDS_MAX], i;
+
+  for (i = 0; i < aide->n_fds; i++) {
+    from[i] = (int) syscall (SYS_fcntl, aide->fds[i], F_DUPFD_CLOEXEC,
+                             CHILD_ASIDE);
+    if (from[i] < 0)
+      return -1;
+  }
+  *program = (int) syscall (SYS_fcntl, aide->program, F_DUPFD_CLOEXEC,
+                            CHILD_ASIDE);
+  for (i = 0; i < aide->n_fds; i++)
+    if (*program < 0 || syscall (SYS_dup3, from[i], i, 0) == -1)
+      return -1;
+  return (int) syscall (SYS_close_range, aide->n_fds, ~0u,
+                        CLOSE_RANGE_CLOEXEC);
+}
+
+/* In this process's memory while the calling thread waits: system calls
+ * only. */
+static int
+aide_main (void *data)
+{
+  static const char *const envp[] = { NULL };
+  struct aide *aide = data;
+  int program;
+
+  if (precedence_drop (aide->precedence) == -1)
+    return aide_failed (aide, "precedence");
+  if (aide_descriptors (aide, &program) == -1)
+    return aide_failed (aide, "descriptors");
+  if (aide->privileged
+      && (syscall (SYS_setgroups, 0, NULL) == -1
+          || syscall (SYS_setresgid, aide->gid, aide->gid, aide->gid) == -1
+          || syscall (SYS_setresuid, aide->uid, aide->uid, aide->uid)
+               == -1))
+    return aide_failed (aide, "user and group ids");
+  syscall (SYS_execveat, program, "", aide->argv, envp, AT_EMPTY_PATH);
+  return aide_failed (aide, "starting it");
+}
+
+pid_t
+aide_start (struct aide *aide, int *pidfd)
+{
+  siginfo_t info;
+  pid_t pid;
+
+  aide->step = "precedence";
+  aide->precedence = precedence_found ();
+  if (aide->precedence == -1)
+    return -1;
+  aide->step = "a process";
+  /* Its end is nobody's signal. */
+  pid = clone_waited (aide_main, aide, CLONE_PIDFD, pidfd);
+  if (pid < 0 || aide->error == 0)
+    return pid;
+  waitid ((idtype_t) P_PIDFD, (id_t) *pidfd, &info, WEXITED | __WALL);
+  close (*pidfd);
+  *pidfd = -1;
+  errno = aide->error;
+  return -1;
 }

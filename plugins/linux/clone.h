@@ -20,6 +20,27 @@ int precedence_found (void);
  * stays.  -1 with errno. */
 int precedence_drop (int found);
 
+/* ---- programs ----------------------------------------------------------- */
+
+/* A program of this provider's, with nothing of what its maker has set but
+ * what is named here. */
+struct aide {
+  const char *const *argv;
+  int program;                  /* a descriptor of it */
+  const int *fds;               /* to be 0, 1, … in it; no others are there */
+  int n_fds;
+  int privileged;               /* as this user, and none of the groups */
+  uid_t uid;
+  gid_t gid;
+  int precedence;               /* filled in */
+  volatile int error;
+  const char *volatile step;    /* that failed */
+};
+
+/* Started, and nobody's child to be told of: a pid, or -1 with errno and
+ * step. */
+pid_t aide_start (struct aide *aide, int *pidfd);
+
 /* ---- clone3 ------------------------------------------------------------- */
 
 /* It can begin the child in a control group; the C library has no function for

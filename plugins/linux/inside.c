@@ -20,13 +20,16 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "clone.h"
 #include "linux.h"
 
 struct visit {
   int root;
   const char *path;
   char full[4200], second[4200];
-  int changed;                  /* ids of this thread */
+  int changed;                  /* ids of this thread, to these */
+  uid_t uid;
+  gid_t gid;
 };
 
 static void
@@ -109,6 +112,8 @@ ids_enter (struct linux_provider *self, struct coffer_call *call,
     return coffer_fail (call, COFFER_INTERNAL,
                         "the init's root is none of the sandbox's");
   visit->changed = 1;
+  visit->uid = st.st_uid;
+  visit->gid = st.st_gid;
   setfsgid (st.st_gid);
   setfsuid (st.st_uid);
   if ((uid_t) setfsuid ((uid_t) -1) != st.st_uid
@@ -202,6 +207,39 @@ linux_file_mkdir (struct coffer_call *call, void *self, const char *sandbox,
 
   return code != COFFER_OK
     ? code : coffer_files_mkdir (call, visit.root, visit.path, opts);
+}
+
+int32_t
+inside_folder (struct linux_provider *self, struct coffer_call *call,
+               const char *sandbox, const char *path, int *folder,
+               struct aide *as)
+{
+  auto_visit struct visit visit = { .root = -1 };
+  int32_t code = visit_begin (self, call, sandbox, path, &visit);
+
+  if (code != COFFER_OK)
+    return code;
+  as->privileged = visit.changed;
+  as->uid = visit.uid;
+  as->gid = visit.gid;
+  *folder = coffer_open_beneath (visit.root, visit.path,
+                                 O_RDONLY | O_DIRECTORY, 0);
+  return *folder < 0 ? coffer_fail_errno (call, errno, "the folder")
+                     : COFFER_OK;
+}
+
+int32_t
+inside_watch (struct linux_provider *self, struct coffer_call *call,
+              const char *sandbox, const char *path, int *watch)
+{
+  auto_visit struct visit visit = { .root = -1 };
+  int32_t code = visit_begin (self, call, sandbox, path, &visit);
+
+  if (code != COFFER_OK)
+    return code;
+  *watch = coffer_watch_open (visit.root, visit.path);
+  return *watch < 0 ? coffer_fail_errno (call, errno, "the folder to watch")
+                    : COFFER_OK;
 }
 
 /* The workspace itself is in use, also where it could be taken away. */

@@ -14,6 +14,8 @@
  * attach.c   their kept output
  * reach.c    pause, ports, numbers
  * inside.c   files
+ * archive.c  folders as archives; tar/ is the program for that
+ * watch.c    watched folders
  * warm.c     interpreters that stand ready, and commands that come of them;
  *            zygote.c their processes, warm/ what these run
  * probe.c    what this machine lets a sandbox have
@@ -53,8 +55,10 @@ struct ids {
   pid_t owner;                  /* who has that place */
 };
 
+struct aide;
 struct id_pool;
 struct warm;
+struct watching;
 
 /* A sandbox that this instance made.  Counted; `busy` is held by whoever uses
  * the connection. */
@@ -123,8 +127,8 @@ struct spare {
 #define INIT_SLOTS 4
 
 struct linux_provider {
-  pthread_mutex_t lock;         /* of sandboxes, their refs, the spare, and
-                                 * what is kept of the machine's / and /etc */
+  pthread_mutex_t lock;         /* of sandboxes, their refs, the spare, what is
+                                 * watched, and what is kept of / and /etc */
   struct sandbox *sandboxes;
   struct sandbox *dying;        /* killed, not yet reaped */
   int runtime;                  /* folder, -1: none */
@@ -140,6 +144,7 @@ struct linux_provider {
   int etc_read;                 /* the names are those of /etc as in `etc` */
   struct stat etc;
   struct coffer_buffer etc_names;
+  struct watching *watching;
   struct warm *warms;           /* in the order of their making; none is taken
                                  * away before the end */
 };
@@ -231,6 +236,9 @@ void sandbox_reap (struct linux_provider *self, int64_t until_ns);
  * is none. */
 int sandbox_link (struct linux_provider *self, const char *id,
                   const struct coffer_call *call, struct link *link);
+/* A descriptor of its init, which is readable once that has ended: -1 when
+ * there is none. */
+int sandbox_pidfd (struct linux_provider *self, const char *id);
 /* The connection on which such an EXIT comes, whether or not its init is still
  * there.  0: there is none, or somebody else listens on it. */
 int sandbox_told_link (struct linux_provider *self, const char *id,
@@ -430,6 +438,27 @@ int32_t linux_file_rename (struct coffer_call *call, void *self,
                            const char *sandbox, const char *from,
                            const char *to,
                            const struct coffer_file_rename_opts *opts);
+
+/* A folder inside, open, and whose process may have it. */
+int32_t inside_folder (struct linux_provider *self, struct coffer_call *call,
+                       const char *sandbox, const char *path, int *folder,
+                       struct aide *as);
+/* What coffer_watch_open gives for a folder inside. */
+int32_t inside_watch (struct linux_provider *self, struct coffer_call *call,
+                      const char *sandbox, const char *path, int *watch);
+/* archive.c */
+int32_t linux_archive_export (struct coffer_call *call, void *self,
+                              const char *sandbox, const char *path,
+                              int32_t out,
+                              const struct coffer_archive_export_opts *opts);
+int32_t linux_archive_import (struct coffer_call *call, void *self,
+                              const char *sandbox, const char *path,
+                              int32_t in,
+                              const struct coffer_archive_import_opts *opts);
+/* watch.c */
+int32_t linux_file_watch (struct coffer_call *call, void *self,
+                          const char *sandbox, const char *path,
+                          const struct coffer_file_watch_opts *opts);
 
 /* ---- reach.c ------------------------------------------------------------ */
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The provider `linux` and the first process of its sandboxes.
 
-providers_PROGRAMS += %D%/linux.so %D%/coffer-init %D%/coffer-proxy
+providers_PROGRAMS += %D%/linux.so %D%/coffer-init %D%/coffer-proxy \
+  %D%/coffer-tar
 PROVIDER_MANIFESTS += manifests/linux.yaml
 LINUX_WARM_CPP_FLAGS =
 if WARM
@@ -15,6 +16,7 @@ noinst_PROGRAMS += %D%/filter-gen
 
 %C%_linux_so_SOURCES = \
   %D%/aftermath.c \
+  %D%/archive.c \
   %D%/attach.c \
   %D%/begin.c \
   %D%/begin.h \
@@ -56,10 +58,12 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/spare.c \
   %D%/spawn.c \
   %D%/spawn.h \
+  %D%/tar/tar.h \
   %D%/target.c \
   %D%/target.h \
   %D%/template.c \
   %D%/warm.c \
+  %D%/watch.c \
   %D%/zygote.c
 %C%_linux_so_CPPFLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE \
   $(LINUX_WARM_CPP_FLAGS)
@@ -185,6 +189,14 @@ LINUX_PROXY_CPP_FLAGS = $(MODULE_CPP_FLAGS) -I$(top_srcdir)/%D%/proxy \
 %C%_coffer_proxy_CFLAGS = -std=gnu11 $(WARN) $(HARDEN) -fPIE
 %C%_coffer_proxy_LDFLAGS = -pie $(HARDEN_LD)
 %C%_coffer_proxy_LDADD =
+
+# Beside the module, which is copied and hashed for each run.
+%C%_coffer_tar_SOURCES = %D%/init/landlock.h %D%/tar/main.c %D%/tar/tar.h
+%C%_coffer_tar_CPPFLAGS = $(MODULE_CPP_FLAGS) -I$(top_srcdir)/%D% \
+  -D_GNU_SOURCE
+%C%_coffer_tar_CFLAGS = $(HOST_CC_FLAGS)
+%C%_coffer_tar_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_coffer_tar_LDADD = sdk/lib/libcoffer-provider.a
 
 # What holds a program where there are no namespaces; the host runs it.
 pkglibexec_PROGRAMS += %D%/coffer-contained

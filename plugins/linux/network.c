@@ -119,62 +119,6 @@ network_env (struct coffer_strings *env, const char *const *given)
     coffer_strings_add (env, *given);
 }
 
-/* ---- the proxy's process --------------------------------------------------- */
-
-struct proxy {
-  int program, list, report, listener, init, denials;
-  int privileged;
-  int precedence;
-  uid_t uid;
-  gid_t gid;
-  volatile int error;
-  const char *volatile step;
-};
-
-static int
-proxy_failed (struct proxy *proxy, const char *step)
-{
-  proxy->error = errno;
-  proxy->step = step;
-  return 127;
-}
-
-/* In this process's memory while the calling thread waits: system calls
- * only. */
-static int
-proxy_main (void *data)
-{
-  static const char *const argv[] = { "coffer-proxy", NULL };
-  static const char *const envp[] = { NULL };
-  struct proxy *proxy = data;
-  int from[6] = { proxy->list, proxy->report, proxy->report, proxy->listener,
-                  proxy->init, proxy->denials };
-  int program, i;
-
-  if (precedence_drop (proxy->precedence) == -1)
-    return proxy_failed (proxy, "precedence");
-  /* Out of the way of the numbers that they are going to have. */
-  for (i = 0; i < 6; i++) {
-    from[i] = (int) syscall (SYS_fcntl, from[i], F_DUPFD_CLOEXEC, 16);
-    if (from[i] < 0)
-      return proxy_failed (proxy, "descriptors");
-  }
-  program = (int) syscall (SYS_fcntl, proxy->program, F_DUPFD_CLOEXEC, 16);
-  for (i = 0; i < 6; i++)
-    if (program < 0 || syscall (SYS_dup3, from[i], i, 0) == -1)
-      return proxy_failed (proxy, "descriptors");
-  if (syscall (SYS_close_range, 6, ~0u, CLOSE_RANGE_CLOEXEC) == -1)
-    return proxy_failed (proxy, "descriptors");
-  if (proxy->privileged
-      && (syscall (SYS_setgroups, 0, NULL) == -1
-          || syscall (SYS_setresgid, proxy->gid, proxy->gid, proxy->gid) == -1
-          || syscall (SYS_setresuid, proxy->uid, proxy->uid, proxy->uid)
-               == -1))
-    return proxy_failed (proxy, "user and group ids");
-  syscall (SYS_execveat, program, "", argv, envp, AT_EMPTY_PATH);
-  return proxy_failed (proxy, "starting coffer-proxy");
-}
-
 /* ---- what it is given ------------------------------------------------------ */
 
 static int
@@ -259,33 +203,31 @@ report_take (struct making *making, int fd, char *line, size_t size)
 /* As a user of its own where this process may choose, and not the sandbox's,
  * which what is inside has as well. */
 static int32_t
-proxy_clone_as (struct making *making, struct proxy *proxy)
+proxy_start_as (struct making *making, struct aide *proxy)
 {
   const char *why = "";
   struct ids ids;
   pid_t pid;
 
-  proxy->precedence = precedence_found ();
-  if (proxy->precedence == -1)
-    return coffer_fail_errno (making->call, errno, "precedence");
   if (ids_take (making->self, &ids, &why) == -1)
     return coffer_fail (making->call, COFFER_UNAVAILABLE, why);
   proxy->privileged = ids.privileged;
   proxy->uid = ids.uid;
   proxy->gid = ids.gid;
-  /* Its end is nobody's signal. */
-  pid = clone_waited (proxy_main, proxy, CLONE_PIDFD, &making->proxy);
+  pid = aide_start (proxy, &making->proxy);
   if (pid < 0) {
     ids_give (making->self, &ids);
-    return coffer_fail_errno (making->call, errno, "starting coffer-proxy");
+    return spawn_refused (making, proxy->step, errno);
   }
   ids_note (making->self, &ids, pid);
   return COFFER_OK;
 }
 
 static int32_t
-proxy_run (struct making *making, struct proxy *proxy, char *line, size_t size)
+proxy_run (struct making *making, int program, int list, char *line,
+           size_t size)
 {
+  static const char *const argv[] = { "coffer-proxy", NULL };
   coffer_autoclose int report = -1, theirs = -1;
   int32_t code;
   int ends[2];
@@ -293,13 +235,18 @@ proxy_run (struct making *making, struct proxy *proxy, char *line, size_t size)
   if (pipe2 (ends, O_CLOEXEC) == -1)
     return coffer_fail_errno (making->call, errno, "pipe");
   report = ends[0];
-  proxy->report = theirs = ends[1];
-  code = proxy_clone_as (making, proxy);
+  theirs = ends[1];
+  {
+    const int fds[] = { list, theirs, theirs, making->proxy_listener,
+                        making->pidfd, making->denials };
+    struct aide proxy = { .argv = argv, .program = program, .fds = fds,
+                           .n_fds = sizeof fds / sizeof fds[0] };
+
+    code = proxy_start_as (making, &proxy);
+  }
   if (code != COFFER_OK)
     return code;
   coffer_fd_close (&theirs);
-  if (proxy->error != 0)
-    return spawn_refused (making, proxy->step, proxy->error);
   return report_take (making, report, line, size);
 }
 
@@ -329,7 +276,6 @@ static int32_t
 proxy_start (struct making *making)
 {
   coffer_autoclose int program = -1, list = -1;
-  struct proxy proxy = { 0 };
   char line[512];
   int32_t code;
 
@@ -343,12 +289,7 @@ proxy_start (struct making *making)
   making->denials = denials_make (making);
   if (list < 0 || making->denials < 0)
     return coffer_fail_errno (making->call, errno, "coffer-proxy's files");
-  proxy.program = program;
-  proxy.list = list;
-  proxy.listener = making->proxy_listener;
-  proxy.init = making->pidfd;
-  proxy.denials = making->denials;
-  code = proxy_run (making, &proxy, line, sizeof line);
+  code = proxy_run (making, program, list, line, sizeof line);
   return code == COFFER_OK ? proxy_facts (making, line + 2) : code;
 }
 

@@ -568,6 +568,23 @@ noted_pidfd (int folder)
   return fd;
 }
 
+int
+sandbox_pidfd (struct linux_provider *self, const char *id)
+{
+  struct sandbox *sb = sandbox_find (self, id);
+  coffer_autoclose int folder = -1;
+  int fd;
+
+  if (sb != NULL) {
+    fd = fcntl (sb->pidfd, F_DUPFD_CLOEXEC, 3);
+    sandbox_unref (self, sb);
+    return fd;
+  }
+  folder = openat (self->runtime, id,
+                   O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  return noted_pidfd (folder);
+}
+
 /* The socket's listener is the init.  Linux 6.5 and newer say who that is even
  * when it does not answer any more; with an older kernel its number is
  * trusted only after it has answered. */

@@ -26,6 +26,8 @@
 
 #include <coffer/fd.h>
 
+#include "internal.h"
+
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
@@ -531,4 +533,29 @@ coffer_write_until (int fd, const void *bytes, size_t size,
   r = copy_put (&copy, bytes, size);
   pipe_guard_leave (&guard);
   return r;
+}
+
+ssize_t
+fd_take (int from, void *bytes, size_t size, int64_t deadline_ns,
+         int cancel_fd)
+{
+  const struct copy copy = {
+    .deadline_ns = deadline_ns, .cancel_fd = cancel_fd,
+  };
+  size_t done = 0;
+  ssize_t n;
+
+  while (done < size) {
+    if (copy_wait (&copy, from, END_OTHER, POLLIN) < 0)
+      return -1;
+    n = read (from, (char *) bytes + done, size - done);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+      continue;
+    if (n < 0)
+      return -1;
+    if (n == 0)
+      break;
+    done += (size_t) n;
+  }
+  return (ssize_t) done;
 }

@@ -86,8 +86,8 @@ coffer_fail_errno (struct coffer_call *call, int sys_errno, const char *what)
   return coffer_fail (call, code, text.failed ? what : text.data);
 }
 
-static int32_t
-fail_path (struct coffer_call *call, int sys_errno, const char *path)
+int32_t
+path_fail (struct coffer_call *call, int sys_errno, const char *path)
 {
   coffer_autobuffer struct coffer_buffer text = {0};
 
@@ -164,16 +164,16 @@ coffer_files_read (struct coffer_call *call, int root, const char *path,
     return coffer_fail (call, COFFER_INVALID, "offset_bytes is out of range");
   fd = coffer_open_regular (root, path, &st);
   if (fd < 0)
-    return fail_path (call, errno, path);
+    return path_fail (call, errno, path);
   if (offset > 0 && lseek (fd, (off_t) offset, SEEK_SET) < 0) {
     if (errno == EINVAL)        /* beyond what a file of its kind can hold */
       return emit_stat (call, path, &st, NULL, 0);
-    return fail_path (call, errno, path);
+    return path_fail (call, errno, path);
   }
   if (coffer_copy (fd, out, length, call->deadline_ns, call->cancel_fd,
                    &moved) < 0
       && !ends_before (&st, offset, errno))
-    return fail_path (call, errno, path);
+    return path_fail (call, errno, path);
   return emit_stat (call, path, &st, NULL, moved);
 }
 
@@ -223,11 +223,11 @@ coffer_files_write (struct coffer_call *call, int root, const char *path,
                         "mode has bits beyond rwxrwxrwx");
   if (coffer_new_file_begin (&file, root, path,
                              write_mode (root, path, mode), parents) < 0)
-    return fail_path (call, errno, path);
+    return path_fail (call, errno, path);
   if (write_bytes (call, &file, in, &st, &moved) < 0 ||
       coffer_new_file_commit (&file, 0, exclusive) < 0) {
     coffer_new_file_abort (&file);
-    return fail_path (call, errno, path);
+    return path_fail (call, errno, path);
   }
   return emit_stat (call, path, &st, NULL, moved);
 }
@@ -241,12 +241,12 @@ coffer_files_stat (struct coffer_call *call, int root, const char *path)
   ssize_t n;
 
   if (fd < 0 || fstat (fd, &st) < 0)
-    return fail_path (call, errno, path);
+    return path_fail (call, errno, path);
   if (!S_ISLNK (st.st_mode))
     return emit_stat (call, path, &st, NULL, 0);
   n = readlinkat (fd, "", target, sizeof target - 1);
   if (n < 0)
-    return fail_path (call, errno, path);
+    return path_fail (call, errno, path);
   target[n] = '\0';
   return emit_stat (call, path, &st, target, 0);
 }
@@ -289,7 +289,7 @@ coffer_files_list (struct coffer_call *call, int root, const char *path,
     return coffer_fail (call, COFFER_INVALID, "depth is more than 128");
   r = coffer_walk (root, path, depth, list_entry, &listing);
   if (r < 0)
-    return fail_path (call, errno, path);
+    return path_fail (call, errno, path);
   return r == 0 ? COFFER_OK : listing.code;
 }
 
@@ -298,7 +298,7 @@ coffer_files_mkdir (struct coffer_call *call, int root, const char *path,
                     const struct coffer_file_mkdir_opts *opts)
 {
   if (coffer_mkdir_beneath (root, path, 0755, OPTION (opts, parents) != 0) < 0)
-    return fail_path (call, errno, path);
+    return path_fail (call, errno, path);
   return COFFER_OK;
 }
 
@@ -308,7 +308,7 @@ coffer_files_remove (struct coffer_call *call, int root, const char *path,
 {
   if (path_remove (root, path, OPTION (opts, recursive) != 0,
                    call->deadline_ns, call->cancel_fd, NULL) < 0)
-    return fail_path (call, errno, path);
+    return path_fail (call, errno, path);
   return COFFER_OK;
 }
 
@@ -336,15 +336,15 @@ coffer_files_rename (struct coffer_call *call, int root, const char *from,
 
   from_dir = open_named (root, from, normal_from, &from_name);
   if (from_dir < 0)
-    return fail_path (call, errno, from);
+    return path_fail (call, errno, from);
   to_dir = open_named (root, to, normal_to, &to_name);
   if (to_dir < 0)
-    return fail_path (call, errno, to);
+    return path_fail (call, errno, to);
   if (path_is_mounted (from_dir, from_name))
-    return fail_path (call, EBUSY, from);
+    return path_fail (call, EBUSY, from);
   if (path_is_mounted (to_dir, to_name))
-    return fail_path (call, EBUSY, to);
+    return path_fail (call, EBUSY, to);
   if (renameat (from_dir, from_name, to_dir, to_name) < 0)
-    return fail_path (call, errno, from);
+    return path_fail (call, errno, from);
   return COFFER_OK;
 }

@@ -4,9 +4,12 @@
 #ifndef SDK_INTERNAL_H
 #define SDK_INTERNAL_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <coffer/path.h>
+#include <coffer/provider.h>
 
 #define PATH_LIMIT 4096         /* with the NUL */
 #define WALK_DEPTH_MAX 128      /* a descriptor a level is held */
@@ -23,5 +26,16 @@ int path_remove (int root, const char *path, int recursive,
 int path_check (int64_t deadline_ns, int cancel_fd);
 /* Is something mounted there?  0 on a kernel before 5.8. */
 int path_is_mounted (int dir, const char *name);
+
+/* How many names it has, as what is walked has them. */
+unsigned path_depth (const char *path);
+/* A name that nothing else has, for what is not whole yet: ".coffer-…". */
+int path_temporary (char *out, size_t size);
+/* coffer_fail_errno with the path, escaped. */
+int32_t path_fail (struct coffer_call *call, int sys_errno, const char *path);
+
+/* `size` bytes, or fewer at the end; -1 with errno. */
+ssize_t fd_take (int from, void *bytes, size_t size, int64_t deadline_ns,
+                 int cancel_fd);
 
 #endif /* SDK_INTERNAL_H */

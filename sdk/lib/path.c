@@ -128,6 +128,16 @@ open_normal (int root, const char *path, int flags, mode_t mode)
   return -1;
 }
 
+unsigned
+path_depth (const char *path)
+{
+  unsigned depth = 1;
+
+  for (; *path; path++)
+    depth += *path == '/';
+  return depth;
+}
+
 const char *
 coffer_path_below (const char *folder, const char *path)
 {
@@ -282,8 +292,8 @@ coffer_mkdir_beneath (int root, const char *path, mode_t mode, int parents)
 
 /* -- new files ---- */
 
-static int
-temporary_name (char *out, size_t size)
+int
+path_temporary (char *out, size_t size)
 {
   uint64_t bits;
 
@@ -313,7 +323,7 @@ new_file_open (struct coffer_new_file *file)
   int tries = 16;
 
   do {
-    if (temporary_name (file->temporary, sizeof file->temporary) < 0)
+    if (path_temporary (file->temporary, sizeof file->temporary) < 0)
       return -1;
     file->fd = openat (file->dir, file->temporary,
                        O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,

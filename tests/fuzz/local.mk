@@ -93,6 +93,13 @@ FUZZERS += %D%/fuzz-streams
 %C%_fuzz_streams_LDFLAGS = $(FUZZ_LINK_FLAGS)
 %C%_fuzz_streams_LDADD = sdk/http/libcoffer-http.a sdk/lib/libcoffer-provider.a
 
+FUZZERS += %D%/fuzz-tar
+%C%_fuzz_tar_SOURCES = %D%/fuzz-tar.c $(FUZZ_MAIN)
+%C%_fuzz_tar_CPPFLAGS = $(MODULE_CPP_FLAGS)
+%C%_fuzz_tar_CFLAGS = $(FUZZ_CC_FLAGS)
+%C%_fuzz_tar_LDFLAGS = $(FUZZ_LINK_FLAGS)
+%C%_fuzz_tar_LDADD = sdk/lib/libcoffer-provider.a
+
 EXTRA_PROGRAMS = $(FUZZERS)
 CLEANFILES += $(FUZZERS)
 if FUZZING

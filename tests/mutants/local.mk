@@ -6,9 +6,8 @@
 mutants_stage = %D%/stage
 reference_parts = \
   %D%/reference/protocol.h %D%/reference/reference.h \
-  %D%/reference/archive.h %D%/reference/files.h \
-  %D%/reference/archive.c %D%/reference/archive-merge.c \
-  %D%/reference/archive-read.c %D%/reference/client.c %D%/reference/copy.c \
+  %D%/reference/files.h \
+  %D%/reference/archive.c %D%/reference/client.c %D%/reference/copy.c \
   %D%/reference/exec.c %D%/reference/files.c %D%/reference/reach.c \
   %D%/reference/reference.c %D%/reference/sandbox.c \
   %D%/reference/snapshot.c %D%/reference/spawn.c %D%/reference/warm.c \

@@ -252,5 +252,5 @@ tap.is_ ("no such sandbox", errors ("GET", API + "sb-" + "0" * 26 + "/files/d"),
 for bad in ("..%2Fx", "a%2Fb", "x" * 300, "-x", ".x", "%E2%98%83"):
     tap.is_ ("no sandbox %s" % bad[:20], errors ("GET", API + bad + "/files/d")[0] in (400, 404), True)
 tap.is_ ("another method", errors ("PATCH", F + "d")[0], 405)
-tap.is_ ("what the provider does not claim", errors ("GET", API + box + "/watch/"), (422, "E8010"))
-tap.is_ ("likewise", errors ("GET", API + box + "/archive/"), (422, "E8010"))
+tap.is_ ("no such folder to watch", errors ("GET", API + box + "/watch/nothing"), (404, "E4001"))
+tap.is_ ("nor to have as tar", errors ("GET", API + box + "/archive/nothing"), (404, "E4001"))

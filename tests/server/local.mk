@@ -11,6 +11,7 @@ SCENARIOS += \
   %D%/execute.sh \
   %D%/files.sh \
   %D%/folders.sh \
+  %D%/folders-linux.sh \
   %D%/guard.py \
   %D%/limits.sh \
   %D%/login.sh \

@@ -642,6 +642,36 @@ try_swapper (void)
   }
 }
 
+/* What an import or an export has in its hands becomes a link to a folder that
+ * is outside, and back, for ever. */
+static void
+try_stager (const char *target)
+{
+  static const char *const below[] = { "", "/d" };
+  const struct dirent *entry;
+  char path[300];
+  DIR *spot;
+  size_t i;
+
+  if (mkdir ("spot", 0755) != 0 || symlink (target, "away") != 0
+      || chdir ("spot") != 0)
+    exit (1);
+  printf ("staging\n");
+  fflush (stdout);
+  for (;;) {
+    spot = opendir (".");
+    while (spot != NULL && (entry = readdir (spot)) != NULL) {
+      if (strcmp (entry->d_name, ".") == 0 || strcmp (entry->d_name, "..") == 0)
+        continue;
+      for (i = 0; i < 4; i++) {
+        snprintf (path, sizeof path, "%s%s", entry->d_name, below[i / 2]);
+        syscall (SYS_renameat2, AT_FDCWD, path, AT_FDCWD, "../away", 2);
+      }
+    }
+    closedir (spot);
+  }
+}
+
 /* A folder in a folder, and so on. */
 static void
 try_deep (const char *levels)
@@ -794,6 +824,7 @@ static const struct {
   { "ticker", NULL, try_ticker },
   { "deep", NULL, try_deep },
   { "swapper", try_swapper, NULL },
+  { "stager", NULL, try_stager },
   { "untag", try_untag, NULL },
   { "undumpable", try_undumpable, NULL },
   { "orphanage", try_orphanage, NULL },

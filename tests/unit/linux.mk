@@ -14,6 +14,7 @@ UNIT_TESTS += %D%/test-linux-life-sandbox
 UNIT_TESTS += %D%/test-linux-life-pause
 UNIT_TESTS += %D%/test-linux-life-ports
 UNIT_TESTS += %D%/test-linux-life-files
+UNIT_TESTS += %D%/test-linux-life-archive
 UNIT_TESTS += %D%/test-linux-skeleton
 UNIT_TESTS += %D%/test-linux-spare
 UNIT_TESTS += %D%/test-linux-outside
@@ -94,6 +95,12 @@ check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
 %C%_test_linux_life_files_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_life_files_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_life_files_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_test_linux_life_archive_SOURCES = %D%/test-linux-life-archive.c $(LINUX_UNIT_HOST)
+%C%_test_linux_life_archive_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_life_archive_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_life_archive_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_life_archive_LDADD = $(LINUX_UNIT_LIBS)
 
 %C%_test_linux_life_sandbox_SOURCES = %D%/test-linux-life-sandbox.c \
   $(LINUX_UNIT_HOST)

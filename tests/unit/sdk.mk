@@ -12,7 +12,7 @@ check_LIBRARIES += %D%/libfakehost.a
 
 UNIT_TESTS += %D%/test-sdk-address %D%/test-sdk-buffer \
   %D%/test-sdk-fd %D%/test-sdk-path %D%/test-sdk-path-in-worker \
-  %D%/test-sdk-files %D%/test-sdk-process %D%/test-sdk-commands \
+  %D%/test-sdk-files %D%/test-sdk-archive %D%/test-sdk-process %D%/test-sdk-commands \
   %D%/test-sdk-packet %D%/test-sdk-sandboxes %D%/test-sdk-session
 
 %C%_test_sdk_address_SOURCES = %D%/test-sdk-address.c
@@ -51,6 +51,12 @@ UNIT_TESTS += %D%/test-sdk-address %D%/test-sdk-buffer \
 %C%_test_sdk_files_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_sdk_files_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_sdk_files_LDADD = %D%/libfakehost.a $(SDK_UNIT_LIBS)
+
+%C%_test_sdk_archive_SOURCES = %D%/test-sdk-archive.c %D%/harness.h
+%C%_test_sdk_archive_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
+%C%_test_sdk_archive_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sdk_archive_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sdk_archive_LDADD = %D%/libfakehost.a $(SDK_UNIT_LIBS)
 
 %C%_test_sdk_process_SOURCES = %D%/test-sdk-process.c %D%/harness.h
 %C%_test_sdk_process_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)

@@ -38,6 +38,25 @@ int32_t coffer_files_remove (struct coffer_call *call, int root,
 int32_t coffer_files_rename (struct coffer_call *call, int root,
                              const char *from, const char *to);
 
+/* A folder as tar, and a tar into a folder: all of it or nothing, by way of a
+ * folder .coffer-… there, and where that could not be, it is said.  INVALID is
+ * what is no file, folder or link, what leads out, is there twice, is sparse,
+ * has setuid, setgid or sticky bits or is deeper than 128 folders; LIMIT more
+ * than 500000 names, 32 MiB of names or 64 GiB.  Kept are names, bits rwxrwxrwx
+ * (a folder is its owner's to use), links and the times of files. */
+int32_t coffer_files_export (struct coffer_call *call, int root,
+                             const char *path, int32_t out);
+int32_t coffer_files_import (struct coffer_call *call, int root,
+                             const char *path, int32_t in);
+
+/* A folder's changes as an inotify descriptor, which the caller closes: -1 with
+ * errno.  Then, with nothing else of the sandbox held open, the operation
+ * file_watch; `ended` becomes readable when the sandbox has ended (-1: none).
+ * Names that begin with .coffer- are not told.  Not in a worker, unless its
+ * provider's permissions are `namespaces` or `exec: any`. */
+int coffer_watch_open (int root, const char *path);
+int32_t coffer_files_watch (struct coffer_call *call, int watch, int ended);
+
 /* Maps errno to a contract code: ENOENT is NOT_FOUND, EACCES DENIED, ENOSPC
  * LIMIT, ELOOP and EXDEV DENIED, ...; what it does not know is IO, 0 is OK. */
 int32_t coffer_code_from_errno (int sys_errno);

@@ -1,116 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes of the entries of a folder, by inotify, until the caller gives up. */
+/* Changes of the entries of a folder; that of a sandbox that is killed goes with
+ * it. */
 
 #define _GNU_SOURCE
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/inotify.h>
-#include <unistd.h>
 
 #include <coffer/fd.h>
 #include <coffer/files.h>
-#include <coffer/path.h>
 
 #include "files.h"
-
-#define EVENTS                                                                \
-  (IN_CREATE | IN_MODIFY | IN_ATTRIB | IN_DELETE | IN_MOVED_FROM              \
-   | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
-
-/* A name that a write uses until the file is whole. */
-static int
-is_passing (const char *name)
-{
-  return strncmp (name, ".coffer-", 8) == 0;
-}
-
-static const char *
-kind_of (uint32_t mask)
-{
-  if (mask & (IN_Q_OVERFLOW | IN_IGNORED | IN_DELETE_SELF | IN_MOVE_SELF
-              | IN_UNMOUNT))
-    return "lost";
-  if (mask & (IN_DELETE | IN_MOVED_FROM))
-    return "removed";
-  if (mask & IN_CREATE)
-    return "created";
-  return mask & IN_MOVED_TO ? "renamed" : "changed";
-}
-
-/* What a write put in its place is not known to be new or not: changed. */
-static int32_t
-emit_event (struct coffer_call *call, const struct inotify_event *event,
-            uint32_t *passing)
-{
-  struct coffer_file_event record = {
-    .size = sizeof record, .path = event->len ? event->name : "",
-    .kind = kind_of (event->mask),
-  };
-
-  if (event->len && is_passing (event->name)) {
-    if (event->mask & IN_MOVED_FROM)
-      *passing = event->cookie;
-    return COFFER_OK;
-  }
-  if (event->mask & IN_MOVED_TO && event->cookie == *passing)
-    record.kind = "changed";
-  return coffer_emit_file_event (call, &record);
-}
-
-static int32_t
-emit_events (struct coffer_call *call, int watch, uint32_t *passing)
-{
-  char bytes[16 * (sizeof (struct inotify_event) + NAME_MAX + 1)]
-    __attribute__ ((aligned (__alignof__ (struct inotify_event))));
-  const struct inotify_event *event;
-  ssize_t n = read (watch, bytes, sizeof bytes);
-  int32_t code = COFFER_OK;
-
-  if (n < 0)
-    return errno == EAGAIN || errno == EINTR ? COFFER_OK :
-      coffer_fail_errno (call, errno, "watching");
-  for (ssize_t at = 0; at < n && code == COFFER_OK;
-       at += (ssize_t) (sizeof *event + event->len)) {
-    event = (const void *) (bytes + at);
-    code = emit_event (call, event, passing);
-    if (code == COFFER_OK && event->mask & IN_IGNORED)
-      code = coffer_fail (call, COFFER_NOT_FOUND, "the folder has gone");
-  }
-  return code;
-}
 
 int32_t
 reference_file_watch (struct coffer_call *call, void *self,
                       const char *sandbox, const char *path,
                       const struct coffer_file_watch_opts *opts)
 {
+  coffer_autoclose int watch = -1;
   auto_place struct place place = PLACE (path, NULL);
-  coffer_autoclose int folder = -1, watch = -1;
-  uint32_t passing = 0;
-  char name[48];
   int32_t code = place_find (call, self, sandbox, &place);
 
   (void) opts;
   if (code != COFFER_OK)
     return code;
-  folder = coffer_open_beneath (place.root, place.path, O_PATH | O_DIRECTORY,
-                                0);
-  if (folder < 0)
+  watch = coffer_watch_open (place.root, place.path);
+  if (watch < 0)
     return coffer_fail_errno (call, errno, "the folder to watch");
-  watch = inotify_init1 (IN_CLOEXEC | IN_NONBLOCK);
-  snprintf (name, sizeof name, "/proc/self/fd/%d", folder);
-  if (watch < 0 || inotify_add_watch (watch, name, EVENTS) < 0)
-    return coffer_fail_errno (call, errno, "watching");
-  while (code == COFFER_OK) {
-    if (coffer_wait_fd (watch, POLLIN, call->deadline_ns, call->cancel_fd)
-        != 1)
-      return coffer_fail_errno (call, errno, "watching");
-    code = emit_events (call, watch, &passing);
-  }
-  return code;
+  place_fini (&place);
+  return coffer_files_watch (call, watch, -1);
 }

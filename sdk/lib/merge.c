@@ -8,8 +8,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,14 +18,18 @@
 #include <coffer/fd.h>
 #include <coffer/path.h>
 
-#include "archive.h"
+#include "internal.h"
+#include "tar.h"
 
 struct merge {
+  struct coffer_call *call;
   int from, to;
+  size_t seen;
   struct coffer_strings done;   /* paths, "+" moved or "=" changed places */
 };
 
-/* Both parents of a path, and its last component. */
+/* Both parents of a path, and its last component.  What is mounted elsewhere
+ * the kernel would take down with the name. */
 static int
 move (const struct merge *merge, const char *path, int back, unsigned flags)
 {
@@ -39,24 +43,47 @@ move (const struct merge *merge, const char *path, int back, unsigned flags)
     to_dir = coffer_open_parent (to, path, 0, &name);
   if (from_dir < 0 || to_dir < 0)
     return -1;
-  return renameat2 (from_dir, name, to_dir, name, flags);
+  if (path_is_mounted (from_dir, name) || path_is_mounted (to_dir, name)) {
+    errno = EBUSY;
+    return -1;
+  }
+  if (renameat2 (from_dir, name, to_dir, name, flags) == 0)
+    return 0;
+  if (errno == EINVAL)          /* a file system that cannot exchange */
+    errno = EOPNOTSUPP;
+  return -1;
 }
 
-static void
+/* How much stays. */
+static size_t
 take_back (struct merge *merge)
 {
+  size_t left = 0;
+
   for (size_t i = merge->done.count; i-- > 0;)
-    move (merge, merge->done.items[i] + 1, 1,
-          merge->done.items[i][0] == '=' ? RENAME_EXCHANGE : RENAME_NOREPLACE);
+    left += move (merge, merge->done.items[i] + 1, 1,
+                  merge->done.items[i][0] == '=' ? RENAME_EXCHANGE
+                                                 : RENAME_NOREPLACE) < 0;
+  return left;
 }
 
+/* Noted first: what cannot be noted is not done. */
 static int
-note (struct merge *merge, char kind, const char *path)
+move_noted (struct merge *merge, char kind, const char *path)
 {
+  char *last;
+
   coffer_strings_printf (&merge->done, "%c%s", kind, path);
-  if (!merge->done.failed)
+  if (merge->done.failed) {
+    errno = ENOMEM;
+    return -1;
+  }
+  if (move (merge, path, 0, kind == '=' ? RENAME_EXCHANGE : RENAME_NOREPLACE)
+      == 0)
     return 0;
-  errno = ENOMEM;
+  last = merge->done.items[merge->done.count - 1];
+  merge->done.items[--merge->done.count] = NULL;
+  free (last);
   return -1;
 }
 
@@ -75,29 +102,27 @@ merge_entry (struct merge *merge, const char *path)
 {
   struct stat old, new;
 
-  if (stat_of (merge->from, path, &new) < 0)
+  if (path_check (merge->call->deadline_ns, merge->call->cancel_fd) < 0
+      || stat_of (merge->from, path, &new) < 0)
     return -1;
-  if (stat_of (merge->to, path, &old) < 0) {
-    if (errno != ENOENT || move (merge, path, 0, RENAME_NOREPLACE) < 0)
-      return -1;
-    return note (merge, '+', path);
-  }
+  if (stat_of (merge->to, path, &old) < 0)
+    return errno != ENOENT ? -1 : move_noted (merge, '+', path);
   if (S_ISDIR (new.st_mode) && S_ISDIR (old.st_mode))
     return merge_folder (merge, path);
   if (S_ISDIR (new.st_mode) || S_ISDIR (old.st_mode)) {
     errno = S_ISDIR (old.st_mode) ? EISDIR : ENOTDIR;
     return -1;
   }
-  if (move (merge, path, 0, RENAME_EXCHANGE) < 0)
-    return -1;
-  return note (merge, '=', path);
+  return move_noted (merge, '=', path);
 }
 
-/* The names first: the folder changes on the way. */
+/* The names first: the folder changes on the way.  Whoever may write there may
+ * add to what was unpacked, but not without an end. */
 static int
-read_names (int root, const char *path, struct coffer_strings *names)
+read_names (struct merge *merge, const char *path,
+            struct coffer_strings *names)
 {
-  int fd = coffer_open_beneath (root, path, O_RDONLY | O_DIRECTORY, 0);
+  int fd = coffer_open_beneath (merge->from, path, O_RDONLY | O_DIRECTORY, 0);
   DIR *stream = fd < 0 ? NULL : fdopendir (fd);
   struct dirent *entry;
 
@@ -105,23 +130,28 @@ read_names (int root, const char *path, struct coffer_strings *names)
     coffer_fd_close (&fd);
     return -1;
   }
-  while ((entry = readdir (stream)))
-    if (strcmp (entry->d_name, ".") != 0 && strcmp (entry->d_name, "..") != 0)
+  while (merge->seen <= TAR_ENTRIES_MAX && (entry = readdir (stream)))
+    if (strcmp (entry->d_name, ".") != 0 && strcmp (entry->d_name, "..") != 0) {
       coffer_strings_printf (names, "%s/%s", path, entry->d_name);
+      merge->seen++;
+    }
   closedir (stream);
-  if (!names->failed)
+  if (!names->failed && merge->seen <= TAR_ENTRIES_MAX)
     return 0;
-  errno = ENOMEM;
+  errno = names->failed ? ENOMEM : EFBIG;
   return -1;
 }
 
-/* No deeper than what was unpacked, which has a cap. */
 static int
 merge_folder (struct merge *merge, const char *path)
 {
   coffer_autostrings struct coffer_strings names = {0};
 
-  if (read_names (merge->from, path, &names) < 0)
+  if (path_depth (path) > TAR_DEPTH_MAX + 1) {  /* nothing that was unpacked */
+    errno = EFBIG;
+    return -1;
+  }
+  if (read_names (merge, path, &names) < 0)
     return -1;
   for (size_t i = 0; i < names.count; i++)
     if (merge_entry (merge, names.items[i]) < 0)
@@ -130,13 +160,13 @@ merge_folder (struct merge *merge, const char *path)
 }
 
 int
-tree_merge (int from, int to)
+tree_merge (struct coffer_call *call, int from, int to, size_t *left)
 {
-  struct merge merge = {.from = from, .to = to};
+  struct merge merge = {.call = call, .from = from, .to = to};
   int r = merge_folder (&merge, "."), keep = errno;
 
   if (r < 0)
-    take_back (&merge);
+    *left = take_back (&merge);
   coffer_strings_free (&merge.done);
   errno = keep;
   return r;
