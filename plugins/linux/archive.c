@@ -13,7 +13,7 @@
 
 #include "clone.h"
 #include "linux.h"
-#include "tar/tar.h"
+#include "tar-protocol.h"
 
 #define REPORT_MAX (4 * TAR_LINE_MAX)
 
@@ -90,7 +90,7 @@ tar_start (struct coffer_call *call, struct aide *aide, int folder, int file)
   aide->fds = fds;
   aide->n_fds = call->cancel_fd < 0 ? 4 : 5;
   if (aide_start (aide, &pidfd) == -1)
-    return fail_with (call, COFFER_UNAVAILABLE, "coffer-tar: %s: %s",
+    return fail_with (call, COFFER_UNAVAILABLE, "the archive: %s: %s",
                       aide->step, strerror (errno));
   coffer_fd_close (&theirs);
   return tar_await (call, report, pidfd);

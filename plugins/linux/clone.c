@@ -195,7 +195,7 @@ aide_main (void *data)
                == -1))
     return aide_failed (aide, "user and group ids");
   syscall (SYS_execveat, program, "", aide->argv, envp, AT_EMPTY_PATH);
-  return aide_failed (aide, "starting it");
+  return aide_failed (aide, aide->argv[0]);
 }
 
 pid_t

@@ -58,7 +58,7 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/spare.c \
   %D%/spawn.c \
   %D%/spawn.h \
-  %D%/tar/tar.h \
+  %D%/tar-protocol.h \
   %D%/target.c \
   %D%/target.h \
   %D%/template.c \
@@ -191,8 +191,9 @@ LINUX_PROXY_CPP_FLAGS = $(MODULE_CPP_FLAGS) -I$(top_srcdir)/%D%/proxy \
 %C%_coffer_proxy_LDADD =
 
 # Beside the module, which is copied and hashed for each run.
-%C%_coffer_tar_SOURCES = %D%/init/landlock.h %D%/tar/main.c %D%/tar/tar.h
+%C%_coffer_tar_SOURCES = %D%/init/landlock.h %D%/tar/main.c %D%/tar-protocol.h
 %C%_coffer_tar_CPPFLAGS = $(MODULE_CPP_FLAGS) -I$(top_srcdir)/%D% \
+  -I$(top_srcdir)/%D%/init \
   -D_GNU_SOURCE
 %C%_coffer_tar_CFLAGS = $(HOST_CC_FLAGS)
 %C%_coffer_tar_LDFLAGS = $(HOST_LINK_FLAGS)

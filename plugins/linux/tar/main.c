@@ -20,8 +20,8 @@
 
 #include <coffer/files.h>
 
-#include "init/landlock.h"
-#include "tar/tar.h"
+#include "landlock.h"
+#include "tar-protocol.h"
 
 #define COUNT(array) (sizeof (array) / sizeof (array)[0])
 

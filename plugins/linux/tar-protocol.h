@@ -2,8 +2,8 @@
 /* What the module and coffer-tar agree on: coffer-tar export|import DEADLINE,
  * which is of CLOCK_MONOTONIC in nanoseconds, and these descriptors. */
 
-#ifndef TAR_TAR_H
-#define TAR_TAR_H
+#ifndef LINUX_TAR_PROTOCOL_H
+#define LINUX_TAR_PROTOCOL_H
 
 enum {
   TAR_FOLDER = 0,
@@ -16,4 +16,4 @@ enum {
 /* That it may last beyond the deadline: what was made is taken away. */
 #define TAR_GRACE_NS (INT64_C (60) * 1000000000)
 
-#endif /* TAR_TAR_H */
+#endif /* LINUX_TAR_PROTOCOL_H */
