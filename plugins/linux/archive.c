@@ -36,6 +36,14 @@ report_take (struct coffer_call *call, int report, struct coffer_buffer *text)
   }
 }
 
+/* What comes after "E", a code and the spaces beside it. */
+static const char *
+text_of (const char *line)
+{
+  line += strcspn (line + 2, " ") + 2;
+  return *line == ' ' ? line + 1 : line;
+}
+
 /* Lines of warnings, and the last one, without which it was not whole. */
 static int32_t
 report_read (struct coffer_call *call, char *text)
@@ -54,7 +62,7 @@ report_read (struct coffer_call *call, char *text)
     else if (sscanf (line, "E %" SCNd32, &code) == 1 && code == COFFER_OK)
       return COFFER_OK;
     else if (code != COFFER_INTERNAL || strncmp (line, "E ", 2) == 0)
-      return coffer_fail (call, code, line + 2 + strcspn (line + 2, " "));
+      return coffer_fail (call, code, text_of (line));
     else
       why = line;
   }

@@ -492,6 +492,19 @@ copy_step (struct copy *copy, uint64_t left)
   return copy_bytes (copy, left);
 }
 
+/* An end that is not open that way is never ready: an error at once, where it
+ * would be waited for until time is over. */
+static int
+end_check (int fd, int not_for)
+{
+  const int flags = fcntl (fd, F_GETFL);
+
+  if (flags >= 0 && (flags & O_ACCMODE) != not_for && !(flags & O_PATH))
+    return 0;
+  errno = EBADF;
+  return -1;
+}
+
 int
 coffer_copy (int from, int to, uint64_t limit, int64_t deadline_ns,
              int cancel_fd, uint64_t *copied)
@@ -504,6 +517,11 @@ coffer_copy (int from, int to, uint64_t limit, int64_t deadline_ns,
   struct pipe_guard guard;
   ssize_t n = 1;
 
+  if (end_check (from, O_WRONLY) < 0 || end_check (to, O_RDONLY) < 0) {
+    if (copied)
+      *copied = 0;
+    return -1;
+  }
   /* Splicing to a socket may block in spite of SPLICE_F_NONBLOCK. */
   copy.splice = copy.from_kind <= END_PIPE && copy.to_kind <= END_PIPE &&
                 (copy.from_kind == END_PIPE || copy.to_kind == END_PIPE);
@@ -529,6 +547,8 @@ coffer_write_until (int fd, const void *bytes, size_t size,
   struct pipe_guard guard;
   int r;
 
+  if (end_check (fd, O_RDONLY) < 0)
+    return -1;
   pipe_guard_enter (&guard);
   r = copy_put (&copy, bytes, size);
   pipe_guard_leave (&guard);
@@ -545,6 +565,8 @@ fd_take (int from, void *bytes, size_t size, int64_t deadline_ns,
   size_t done = 0;
   ssize_t n;
 
+  if (end_check (from, O_WRONLY) < 0)
+    return -1;
   while (done < size) {
     if (copy_wait (&copy, from, END_OTHER, POLLIN) < 0)
       return -1;

@@ -545,6 +545,33 @@ sockets_are_reached_below_a_long_path (void **state)
   close (folder);
 }
 
+/* Whatever it would have been waited for. */
+static void
+an_end_of_the_other_kind_is_refused_at_once (void **state)
+{
+  int ends[2], others[2];
+  uint64_t copied = 1;
+
+  (void) state;
+  assert_int_equal (pipe2 (ends, O_CLOEXEC), 0);
+  assert_int_equal (pipe2 (others, O_CLOEXEC), 0);
+  assert_int_equal (write (ends[1], "x", 1), 1);
+  assert_int_equal (coffer_copy (ends[1], others[1], 0, INT64_MAX, -1, &copied),
+                    -1);
+  assert_int_equal (errno, EBADF);
+  assert_int_equal (copied, 0);
+  assert_int_equal (coffer_copy (ends[0], others[0], 0, INT64_MAX, -1, NULL),
+                    -1);
+  assert_int_equal (errno, EBADF);
+  assert_int_equal (coffer_copy (ends[0], others[1], 1, INT64_MAX, -1, &copied),
+                    0);
+  assert_int_equal (copied, 1);
+  for (int i = 0; i < 2; i++) {
+    close (ends[i]);
+    close (others[i]);
+  }
+}
+
 int
 main (void)
 {
@@ -564,6 +591,7 @@ main (void)
     cmocka_unit_test (copy_from_an_endless_source_ends),
     cmocka_unit_test (write_to_a_pipe_without_reader_is_an_error_and_no_signal),
     cmocka_unit_test (write_all_survives_short_writes),
+    cmocka_unit_test (an_end_of_the_other_kind_is_refused_at_once),
     cmocka_unit_test_setup_teardown (
       a_path_is_that_of_the_open_file_and_of_no_other, harness_folder_new,
       harness_folder_free),

@@ -91,7 +91,7 @@ int coffer_poll_ms (int64_t deadline_ns);
 
 /* Copies from one descriptor to another until the end of file, counting.
  * `limit` 0: no limit; reaching it is not an error.  Uses splice where both
- * ends allow it. */
+ * ends allow it.  EBADF at once for an end that is not open that way. */
 int coffer_copy (int from, int to, uint64_t limit, int64_t deadline_ns,
                  int cancel_fd, uint64_t *copied);
 
