@@ -265,6 +265,10 @@ docker_ask (struct coffer_call *call, struct docker *docker,
   if (path.failed)
     return coffer_fail_errno (call, ENOMEM, "a request");
   request.path = path.data;
-  return coffer_http_do (docker->http, call, &request, reply) == COFFER_OK
-         ? COFFER_OK : fail_engine (call, docker, reply);
+  if (coffer_http_do (docker->http, call, &request, reply) != COFFER_OK)
+    return fail_engine (call, docker, reply);
+  /* Podman says of some of its JSON that it is text. */
+  if (!reply->json && reply->body && reply->body[0] == '{')
+    reply->json = json_loadb (reply->body, reply->size, 0, NULL);
+  return COFFER_OK;
 }

@@ -82,6 +82,7 @@ static void
 relay_free (struct relay *relay)
 {
   relay_close (relay);
+  coffer_fd_close (&relay->begun);
   free (relay->sandbox);
   free (relay);
 }

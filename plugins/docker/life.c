@@ -130,6 +130,25 @@ sweep_volumes (struct coffer_call *call, struct docker *docker,
   }
 }
 
+/* Podman's list fails whole when one of the containers goes meanwhile. */
+#define LIST_TRIES 20
+
+static int32_t
+ask_list (struct coffer_call *call, struct docker *docker,
+          struct coffer_http_reply *reply)
+{
+  int32_t code = COFFER_OK;
+
+  for (int tries = 0; code == COFFER_OK && tries < LIST_TRIES; tries++) {
+    coffer_http_reply_fini (reply);
+    code = docker_ask (call, docker, "GET", NULL, reply,
+                       "/containers/json?all=1&" OURS, docker->host);
+    if (code == COFFER_OK && reply->status < 500)
+      break;
+  }
+  return code;
+}
+
 int32_t
 docker_sandbox_list (struct coffer_call *call, void *self,
                      const struct coffer_sandbox_list_opts *opts)
@@ -144,8 +163,7 @@ docker_sandbox_list (struct coffer_call *call, void *self,
   (void) opts;
   code = docker_engine (call, docker, &engine);
   if (code == COFFER_OK)
-    code = docker_ask (call, docker, "GET", NULL, &reply,
-                       "/containers/json?all=1&" OURS, docker->host);
+    code = ask_list (call, docker, &reply);
   if (code != COFFER_OK)
     return code;
   if (reply.status >= 300 || !json_is_array (reply.json))
