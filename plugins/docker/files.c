@@ -204,6 +204,7 @@ docker_file_rename (struct coffer_call *call, void *self, const char *sandbox,
 static int32_t
 send_bytes (struct coffer_call *call, int fd, const char *bytes, size_t size)
 {
+  struct pollfd answer = {fd, POLLIN, 0};
   ssize_t n;
 
   while (size > 0) {
@@ -213,9 +214,11 @@ send_bytes (struct coffer_call *call, int fd, const char *bytes, size_t size)
       size -= (size_t) n;
     } else if (n < 0 && errno != EAGAIN && errno != EINTR) {
       return COFFER_IO;         /* why is said by what it answered */
-    } else if (coffer_wait_fd (fd, POLLOUT, call->deadline_ns, call->cancel_fd)
-               != 1) {
+    } else if (coffer_wait_fd (fd, POLLOUT | POLLIN, call->deadline_ns,
+                               call->cancel_fd) != 1) {
       return coffer_fail_errno (call, errno, "the file");
+    } else if (poll (&answer, 1, 0) == 1 && answer.revents & POLLIN) {
+      return COFFER_IO;         /* nobody reads the rest any more */
     }
   }
   return COFFER_OK;
