@@ -164,9 +164,10 @@ int32_t docker_fail_gone (struct coffer_call *call, const char *sandbox);
 int32_t docker_remove (struct coffer_call *call, struct docker *docker,
                        const char *name);
 /* The same for one that does not run, or not for long: unless somebody is just
- * making it, or it runs after all. */
-int32_t docker_clear (struct coffer_call *call, struct docker *docker,
-                      const char *name, const char *sandbox);
+ * making it, or it runs after all.  Nobody waits for that to succeed: the next
+ * who looks tries it again. */
+void docker_clear (struct coffer_call *call, struct docker *docker,
+                   const char *name, const char *sandbox);
 /* Those of its volumes that nobody uses. */
 void docker_remove_volumes (struct coffer_call *call, struct docker *docker,
                             const char *name);

@@ -62,7 +62,9 @@ list_one (struct coffer_call *call, struct docker *docker,
   if (found.running && (!found.expires_ns || found.expires_ns > now))
     return docker_emit (call, sandbox, &found);
   code = docker_container_name (call, docker, sandbox, name);
-  return code == COFFER_OK ? docker_clear (call, docker, name, sandbox) : code;
+  if (code == COFFER_OK)
+    docker_clear (call, docker, name, sandbox);
+  return code;
 }
 
 /* ---- volumes that were left --------------------------------------------- */

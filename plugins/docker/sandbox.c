@@ -219,24 +219,22 @@ is_over (const struct docker_sandbox *found)
 }
 
 /* Looked at once more below the lock: it may have been made since. */
-int32_t
+void
 docker_clear (struct coffer_call *call, struct docker *docker,
               const char *name, const char *sandbox)
 {
   auto_sandbox struct docker_sandbox found = {0};
   struct docker_hush hush;
   int lock = docker_maker_try (docker, name);
-  int32_t code;
 
   if (lock < 0)
-    return COFFER_OK;
+    return;
   docker_hush (call, &hush);
-  code = docker_sandbox_look (call, docker, sandbox, &found);
+  if (docker_sandbox_look (call, docker, sandbox, &found) == COFFER_OK
+      && is_over (&found))
+    docker_remove (call, docker, name);
   docker_unhush (call, &hush);
-  if (code == COFFER_OK && is_over (&found))
-    code = docker_remove (call, docker, name);
   docker_maker_end (docker, name, &lock);
-  return code == COFFER_NOT_FOUND ? COFFER_OK : code;
 }
 
 /* A container that is past its time is frozen, or just ending: its time runs on
@@ -253,7 +251,7 @@ docker_sandbox_find (struct coffer_call *call, struct docker *docker,
   docker_sandbox_fini (out);
   code = docker_container_name (call, docker, sandbox, name);
   if (code == COFFER_OK)
-    code = docker_clear (call, docker, name, sandbox);
+    docker_clear (call, docker, name, sandbox);
   return code == COFFER_OK ? docker_fail_gone (call, sandbox) : code;
 }
 
