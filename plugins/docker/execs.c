@@ -52,6 +52,7 @@ struct relay {
   struct stream stream;
   struct wire_end end;          /* below the lock, as these: */
   int started, has_end, lost;
+  int err_ended;                /* all of the error stream has come */
 };
 
 /* ---- the list ------------------------------------------------------------------ */
@@ -242,6 +243,15 @@ docker_execs_free (struct docker_execs *execs)
 
 /* ---- what comes ------------------------------------------------------------------ */
 
+/* Nothing more comes of it: engines may keep the stream for longer. */
+static int
+is_over (const struct relay *relay)
+{
+  return relay->has_end && relay->err_ended
+             && relay->out_bytes >= relay->out_all
+           ? STREAM_DONE : 0;
+}
+
 static int
 take_out (void *data, const char *bytes, size_t size)
 {
@@ -252,7 +262,7 @@ take_out (void *data, const char *bytes, size_t size)
   relay->out_bytes += size;
   if (relay->out_bytes >= relay->out_all)
     coffer_fd_close (&relay->out);
-  return 0;
+  return is_over (relay);
 }
 
 static void
@@ -275,6 +285,7 @@ take_frame (void *data, uint32_t kind, const void *bytes, size_t size)
       coffer_fd_close (&relay->err);
   } else if (kind == WIRE_ERR_ENDED) {
     coffer_fd_close (&relay->err);
+    relay->err_ended = 1;
   } else if (kind == WIRE_OUT_ENDED && size == sizeof relay->out_all) {
     memcpy (&relay->out_all, bytes, size);
     take_out (relay, NULL, 0);
@@ -287,7 +298,7 @@ take_frame (void *data, uint32_t kind, const void *bytes, size_t size)
   } else if (kind == WIRE_ENDED && size == sizeof relay->end) {
     take_end (relay, bytes);
   }
-  return 0;
+  return is_over (relay);
 }
 
 static void
@@ -310,8 +321,11 @@ output_main (void *data)
   struct relay *relay = data;
   const struct stream_sink sink = {take_out, take_frame, relay};
 
-  while (stream_read (&relay->stream, &sink) > 0)
-    ;
+  int r;
+
+  do
+    r = stream_read (&relay->stream, &sink);
+  while (r > 0 && r != STREAM_DONE);
   coffer_fd_close (&relay->out);
   coffer_fd_close (&relay->err);
   shutdown (relay->stream.fd, SHUT_RDWR);       /* nobody takes input now */
@@ -431,7 +445,8 @@ relay_new (struct docker *docker, const char *sandbox, int in, int out, int err)
   relay->execs = docker->execs;
   relay->references = 1;
   relay->stream.fd = -1;
-  relay->out_all = UINT64_MAX;
+  relay->out_all = out < 0 ? 0 : UINT64_MAX;
+  relay->err_ended = err < 0;
   relay->late_ns = INT64_MAX;
   relay->in = copy_of (in);
   relay->out = copy_of (out);

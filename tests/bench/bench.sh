@@ -139,6 +139,8 @@ id=$("$coffer" sandbox create --ttl 5m) &&
     "$coffer" sandbox exec "$id" -- /bin/sleep
 [ -z "$id" ] || "$coffer" sandbox kill "$id" > /dev/null
 serve () { python3 "$COFFER_SOURCE/tests/bench/serve.py" "$1"; }
+measure engine 'no more than 1.15 of curl for a life, 1.1 for a command; 0.8 of what docker exec moves' \
+  sh "$COFFER_SOURCE/tests/engines/bench.sh"
 measure execute '/execute in 0.45 of a bare python; at 8 clients p99 within 3 p50' serve execute
 measure execute_data 'the same with numpy and pandas in 0.05 of it' serve execute_data
 measure serve_exec 'commands by the daemon: 1000 a second, or half of fork and exec' serve exec

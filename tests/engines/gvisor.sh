@@ -3,9 +3,11 @@
 . "$COFFER_SOURCE/tests/engines/lib.sh"
 . "$COFFER_SOURCE/tests/engines/hello.sh"
 . "$COFFER_SOURCE/tests/engines/provider.sh"
+. "$COFFER_SOURCE/tests/e2e/kit-lib.sh"
 needs python3
 ok "gvisor: it comes up" engine_start gvisor
 hello
 provider_setup
 list_all
+list_kit 'exec.s*'
 engine_finish

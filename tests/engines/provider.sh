@@ -178,6 +178,21 @@ list_hosts () {
   COFFER_HOME=$other coffer sandbox kill "$theirs" >"$out" 2>&1
 }
 
+# ---- the kit ---------------------------------------------------------------------------------
+
+# All of it where there is time for it; else a part for each engine.
+list_kit () { # GLOB
+  if [ "${CHECK_SCALE:-1}" -ge 10 ]; then
+    kit_conformant "$provider"
+    return
+  fi
+  run coffer kit "$provider" --only "$1" --json
+  is "$engine: no case of $1 fails" \
+    "$(json "$out" '[c["id"] for c in d["cases"] if c["verdict"] == "failed"]')" "[]"
+  is "$engine: and there are cases" \
+    "$(json "$out" 'sum (c["verdict"] == "passed" for c in d["cases"]) > 1')" True
+}
+
 list_all () {
   list_commands
   list_files
