@@ -7,7 +7,6 @@
 #include "base/sha256.h"
 #include "policy/token.h"
 
-#define TOKEN_ID_SIZE 9         /* with the NUL */
 #define TOKEN_SECRET_SIZE 53    /* 256 bits in base32 */
 #define TOKEN_FILE "tokens.json"
 

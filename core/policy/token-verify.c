@@ -216,6 +216,27 @@ find_locked (const struct tokens *tokens, const char *id)
   return NULL;
 }
 
+void
+tokens_look (struct tokens *tokens)
+{
+  pthread_mutex_lock (&tokens->lock);
+  refresh_locked (tokens);
+  pthread_mutex_unlock (&tokens->lock);
+}
+
+int
+tokens_valid (struct tokens *tokens, const char *id)
+{
+  const struct token *token;
+  int valid;
+
+  pthread_mutex_lock (&tokens->lock);
+  token = find_locked (tokens, id);
+  valid = token && counts (token);
+  pthread_mutex_unlock (&tokens->lock);
+  return valid;
+}
+
 static int
 owner_fill (struct token_owner *owner, const struct token *token)
 {

@@ -18,6 +18,7 @@
 
 #define TOKEN_PREFIX "cft_"
 #define TOKENS_MAX 1024
+#define TOKEN_ID_SIZE 9         /* with the NUL */
 
 struct token_request {
   const char *name;             /* for people: letters, digits, "._-" */
@@ -55,6 +56,10 @@ void tokens_free (struct tokens *tokens);
 /* How many count now; and whether one of them is another tenant's. */
 size_t tokens_count (struct tokens *tokens);
 int tokens_others (struct tokens *tokens, const char *tenant);
+/* Looks whether any were made or revoked; then asks of one by its id whether it
+ * counts, as it was at that look. */
+void tokens_look (struct tokens *tokens);
+int tokens_valid (struct tokens *tokens, const char *id);
 /* Whose a token is.  What was made or revoked meanwhile counts at once; a file
  * that cannot be read then leaves what was read last.  Takes as long for an id
  * that is not there as for a wrong secret.  0: nobody's; 1; -1: no memory. */

@@ -149,6 +149,8 @@ log_in_token (struct request *request, struct error **err)
     return error_set (err, E_NO_MEMORY, 0, "a request");
   result = set_caller (&request->caller, text_printf ("token:%s", owner.name),
                        owner.tenant, owner.rights, err);
+  if (result > 0)
+    connection_token (exchange_of (request)->connection, owner.id);
   token_owner_fini (&owner);
   return result;
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -17,16 +18,22 @@
 
 #include <coffer/fd.h>
 
+#include "base/log.h"
 #include "server/listen.h"
 
 #define EVENTS_AT_ONCE 64
 /* Deadlines are kept this exactly. */
 #define GRAIN_NS 50000000
+/* So often it is asked whether tokens count that somebody is at work with. */
+#define TOKENS_NS 500000000
 
 struct connections {
   pthread_mutex_t lock;         /* all below */
+  struct tokens *tokens;
   struct connection *first;
   size_t count, entered;
+  size_t with_token;            /* that are at work */
+  int64_t look_ns;              /* when to ask for those */
   uint32_t serial;
   int64_t wake_ns;              /* until when the thread sleeps */
   int ending;
@@ -88,6 +95,25 @@ expire_locked (struct connections *all)
   return next < now + GRAIN_NS ? now + GRAIN_NS : next;
 }
 
+static void
+tokens_check_locked (struct connections *all)
+{
+  const int64_t now = coffer_now_ns ();
+  struct connection *c;
+
+  if (all->with_token == 0 || now < all->look_ns)
+    return;
+  all->look_ns = now + TOKENS_NS;
+  tokens_look (all->tokens);
+  for (c = all->first; c; c = c->next)
+    if (c->token[0] && !tokens_valid (all->tokens, c->token)) {
+      log_event (LOG_LEVEL_INFO, "http", "token %s does not count any more: a "
+                 "connection is cut", c->token);
+      cancel_locked (c);
+      shutdown (c->fd, SHUT_RDWR);
+    }
+}
+
 static void *
 watch (void *data)
 {
@@ -99,7 +125,11 @@ watch (void *data)
 
   pthread_mutex_lock (&all->lock);
   while (!all->ending) {
-    wake_ns = all->wake_ns = expire_locked (all);
+    tokens_check_locked (all);
+    wake_ns = expire_locked (all);
+    if (all->with_token && wake_ns > all->look_ns)
+      wake_ns = all->look_ns;
+    all->wake_ns = wake_ns;
     pthread_mutex_unlock (&all->lock);
     n = epoll_wait (all->epoll, events, EVENTS_AT_ONCE,
                     coffer_poll_ms (wake_ns));
@@ -116,7 +146,8 @@ watch (void *data)
 }
 
 int
-connections_new (struct connections **out, struct error **err)
+connections_new (struct tokens *tokens, struct connections **out,
+                 struct error **err)
 {
   struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
   struct connections *all = calloc (1, sizeof *all);
@@ -125,6 +156,7 @@ connections_new (struct connections **out, struct error **err)
   if (!all)
     return error_set (err, E_NO_MEMORY, 0, "the list of connections");
   pthread_mutex_init (&all->lock, NULL);
+  all->tokens = tokens;
   all->wake_ns = INT64_MAX;
   all->epoll = epoll_create1 (EPOLL_CLOEXEC);
   all->poke = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -251,6 +283,7 @@ connection_free (struct connection *connection)
 
   pthread_mutex_lock (&all->lock);
   watch_locked (connection, 0);
+  all->with_token -= connection->token[0] != '\0';
   *connection->link = connection->next;
   if (connection->next)
     connection->next->link = connection->link;
@@ -292,6 +325,21 @@ connection_begin (struct connection *connection, struct error **err)
   return failed ? error_set (err, E_IO, failed, "begin a request") : 0;
 }
 
+static void
+token_locked (struct connection *connection, const char *id)
+{
+  struct connections *all = connection->connections;
+
+  all->with_token -= connection->token[0] != '\0';
+  all->with_token += id[0] != '\0';
+  snprintf (connection->token, sizeof connection->token, "%s", id);
+  /* The thread may be asleep for longer. */
+  if (id[0] && all->wake_ns > coffer_now_ns () + TOKENS_NS) {
+    all->wake_ns = 0;
+    poke (all->poke);
+  }
+}
+
 void
 connection_hold (struct connection *connection, struct exchange *exchange)
 {
@@ -299,6 +347,18 @@ connection_hold (struct connection *connection, struct exchange *exchange)
 
   pthread_mutex_lock (&all->lock);
   connection->exchange = exchange;
+  if (!exchange)
+    token_locked (connection, "");
+  pthread_mutex_unlock (&all->lock);
+}
+
+void
+connection_token (struct connection *connection, const char *id)
+{
+  struct connections *all = connection->connections;
+
+  pthread_mutex_lock (&all->lock);
+  token_locked (connection, id);
   pthread_mutex_unlock (&all->lock);
 }
 

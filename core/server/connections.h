@@ -6,7 +6,9 @@
  * So one thread here keeps every connection's descriptor with its phase: it
  * shuts the socket down at the phase's deadline, and while a request is at work
  * it watches for the client's hanging up, which makes the connection's
- * cancel_fd readable, as does the end of the request's time. */
+ * cancel_fd readable, as does the end of the request's time.  And a request that
+ * was made with a token lasts no longer than that: once it is revoked, or has
+ * expired, the connection is cut. */
 
 #ifndef SERVER_CONNECTIONS_H
 #define SERVER_CONNECTIONS_H
@@ -15,6 +17,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "policy/token.h"
 
 enum connection_phase {
   CONNECTION_WAITS,             /* for a request or a part of one: the deadline
@@ -27,12 +30,13 @@ struct connections;
 struct exchange;
 
 struct connection {
-  struct connection *next, **link;      /* under the lock, as the next five */
+  struct connection *next, **link;      /* under the lock, as the next six */
   int fd;                       /* the HTTP library's to close */
   uint32_t serial;
   enum connection_phase phase;
   int64_t deadline_ns;          /* INT64_MAX: none */
   int watched, cancelled;
+  char token[TOKEN_ID_SIZE];    /* of the request at work; "": none */
   struct connections *connections;
   int cancel_fd;                /* an eventfd; -1 until the first request */
   int loopback;                 /* TCP to an address of this machine alone */
@@ -43,7 +47,9 @@ struct connection {
                                  * connection_hold */
 };
 
-int connections_new (struct connections **out, struct error **err);
+/* The tokens are borrowed. */
+int connections_new (struct tokens *tokens, struct connections **out,
+                     struct error **err);
 /* There must be none left. */
 void connections_free (struct connections *connections);
 
@@ -64,6 +70,8 @@ int connection_begin (struct connection *connection, struct error **err);
 /* The request that the connection is at work on, or NULL. */
 void connection_hold (struct connection *connection,
                       struct exchange *exchange);
+/* With which token it was made, until it is over. */
+void connection_token (struct connection *connection, const char *id);
 void connection_cancel (struct connection *connection);
 
 size_t connections_count (struct connections *connections);

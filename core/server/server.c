@@ -357,7 +357,7 @@ start (struct server *server, size_t given, struct error **err)
       || runs_new ((unsigned) limits->runs, (unsigned) limits->queue,
                    server->shares, &server->runs, err) < 0
       || box_open (server, &server->config->box, err) < 0
-      || connections_new (&server->connections, err) < 0
+      || connections_new (server->tokens, &server->connections, err) < 0
       || http_start (server, err) < 0)
     return -1;
   return listener_start (server->listener, server, err);
