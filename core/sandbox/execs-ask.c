@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How commands ended.  Their providers are asked by one thread, about all of a
+/* How commands ended.  A provider is asked by one thread at a time, about all of a
  * sandbox at once, and only as long as that takes: each call that waits is one
  * of those that a provider takes at a time.
  *
@@ -209,14 +209,27 @@ sandbox_ask (struct execs *execs, const struct live_exec *of)
 
 /* ---- the thread ----------------------------------------------------------- */
 
-/* The one that is due first, with a reference when it is due now. */
+static int
+is_asked_locked (const struct execs *execs, const char *provider)
+{
+  size_t i;
+
+  for (i = 0; i < ASKERS; i++)
+    if (execs->asking[i] && strcmp (execs->asking[i], provider) == 0)
+      return 1;
+  return 0;
+}
+
+/* The one that is due first, of those whose provider nobody asks now; with a
+ * reference when it is due now. */
 static struct live_exec *
 due_locked (struct execs *execs, int64_t *until)
 {
   struct live_exec *live, *first = NULL;
 
   for (live = execs->live; live; live = live->next)
-    if (!live->settled && (!first || live->due_ns < first->due_ns))
+    if (!live->settled && (!first || live->due_ns < first->due_ns)
+        && !is_asked_locked (execs, live->provider))
       first = live;
   *until = first ? first->due_ns : INT64_MAX;
   if (!first || first->due_ns > coffer_now_ns ())
@@ -236,12 +249,24 @@ wait_locked (struct execs *execs, int64_t until)
     pthread_cond_timedwait (&execs->changed, &execs->lock, &at);
 }
 
+/* There are as many places as threads. */
+static size_t
+place_locked (const struct execs *execs)
+{
+  size_t i = 0;
+
+  while (execs->asking[i])
+    i++;
+  return i;
+}
+
 void *
 asker_run (void *data)
 {
   struct execs *execs = data;
   struct live_exec *due;
   int64_t until;
+  size_t place;
 
   pthread_mutex_lock (&execs->lock);
   while (!execs->stopping) {
@@ -250,8 +275,15 @@ asker_run (void *data)
       wait_locked (execs, until);
       continue;
     }
+    place = place_locked (execs);
+    execs->asking[place] = due->provider;
     pthread_mutex_unlock (&execs->lock);
     sandbox_ask (execs, due);
+    pthread_mutex_lock (&execs->lock);
+    execs->asking[place] = NULL;
+    /* Others of it may be due by now. */
+    pthread_cond_broadcast (&execs->changed);
+    pthread_mutex_unlock (&execs->lock);
     live_unref (execs, due);
     pthread_mutex_lock (&execs->lock);
   }

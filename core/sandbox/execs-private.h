@@ -40,6 +40,11 @@ struct live_exec {
   int through;                  /* execs->lock: its streams are */
 };
 
+/* So many providers may hang, each with the thread that asks it, before others
+ * wait for them. */
+#define ASKERS 4
+#define EXECS_THREADS (ASKERS + 2)
+
 struct execs {
   struct execs_options options;
   struct exec_logs *logs;
@@ -50,7 +55,8 @@ struct execs {
   int stopping;                 /* lock */
   int epoll, wake_fd;
   int threads;                  /* that were started */
-  pthread_t pump, asker, sweeper;
+  pthread_t all[EXECS_THREADS];
+  const char *asking[ASKERS];   /* lock: providers that are asked now */
   pthread_mutex_t keeper_lock;  /* comes before `lock` */
   int keeper;                   /* keeper_lock: -1: none */
   int keeper_failed;            /* keeper_lock: for the pump to mend */

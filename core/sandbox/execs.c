@@ -326,15 +326,14 @@ execs_count (struct execs *execs)
 /* ---- the object ----------------------------------------------------------- */
 
 static int
-thread_start (struct execs *execs, pthread_t *thread, void *(*run) (void *),
-              struct error **err)
+thread_start (struct execs *execs, void *(*run) (void *), struct error **err)
 {
   pthread_attr_t attr;
   int code = pthread_attr_init (&attr);
 
   if (code == 0) {
     pthread_attr_setstacksize (&attr, STACK_SIZE);
-    code = pthread_create (thread, &attr, run, execs);
+    code = pthread_create (&execs->all[execs->threads], &attr, run, execs);
     pthread_attr_destroy (&attr);
   }
   if (code != 0)
@@ -382,6 +381,7 @@ execs_start (const struct execs_options *options, struct execs **out,
              struct error **err)
 {
   auto_execs struct execs *execs = calloc (1, sizeof *execs);
+  int i;
 
   if (!execs)
     return error_set (err, E_NO_MEMORY, 0, "the commands");
@@ -400,10 +400,12 @@ execs_start (const struct execs_options *options, struct execs **out,
       || descriptors_open (execs, err) < 0 || keeper_open (execs, err) < 0)
     return -1;
   execs_adopt (execs);
-  if (thread_start (execs, &execs->pump, pump_run, err) < 0
-      || thread_start (execs, &execs->asker, asker_run, err) < 0
-      || thread_start (execs, &execs->sweeper, sweeper_run, err) < 0)
+  if (thread_start (execs, pump_run, err) < 0
+      || thread_start (execs, sweeper_run, err) < 0)
     return -1;
+  for (i = 0; i < ASKERS; i++)
+    if (thread_start (execs, asker_run, err) < 0)
+      return -1;
   *out = steal (execs);
   return 0;
 }
@@ -412,14 +414,10 @@ void
 execs_stop (struct execs *execs)
 {
   struct live_exec *live, *next;
-  pthread_t threads[3];
   int i;
 
   if (!execs)
     return;
-  threads[0] = execs->pump;
-  threads[1] = execs->asker;
-  threads[2] = execs->sweeper;
   pthread_mutex_lock (&execs->lock);
   execs->stopping = 1;
   pthread_cond_broadcast (&execs->changed);
@@ -427,7 +425,7 @@ execs_stop (struct execs *execs)
   if (execs->wake_fd >= 0)
     pump_wake (execs);
   for (i = 0; i < execs->threads; i++)
-    pthread_join (threads[i], NULL);
+    pthread_join (execs->all[i], NULL);
   keeper_close (execs);
   for (live = execs->live; live; live = next) {
     next = live->next;

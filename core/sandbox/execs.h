@@ -2,9 +2,10 @@
 /* Commands in the background of a daemon: their streams go into logs whether
  * anybody reads those or not, and their ends are found out.
  *
- * A pump thread moves bytes from all their pipes into the logs; another one asks
- * providers how those ended whose streams have; a third one clears away what is
- * gone.  Their descriptors are with coffer-keeper too, so that the next daemon
+ * A pump thread moves bytes from all their pipes into the logs; others ask
+ * providers how those ended whose streams have, each provider by one of them at a
+ * time, so that one that hangs keeps only its own waiting; another one clears away
+ * what is gone.  Their descriptors are with coffer-keeper too, so that the next daemon
  * goes on with what this one was killed at (exec-keeper.h). */
 
 #ifndef SANDBOX_EXECS_H

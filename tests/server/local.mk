@@ -25,7 +25,8 @@ SCENARIOS += \
   %D%/serve.sh
 SCENARIOS += \
   %D%/sandboxes.py %D%/execs.py %D%/execs-big.py \
-  %D%/execs-keeper.py %D%/execs-kill.py %D%/revoke.py %D%/shares.py %D%/tenants.py
+  %D%/execs-keeper.py %D%/execs-kill.py %D%/hang.py %D%/revoke.py %D%/shares.py \
+  %D%/tenants.py
 
 # The daemon with surfaces that a test can steer: what HTTP does around handlers.
 check_PROGRAMS += %D%/probe-serve
