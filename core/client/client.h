@@ -62,6 +62,7 @@ struct client_reply {
   uint64_t left;                /* of the body, or of a chunk */
   size_t start, size;
   int64_t deadline_ns;
+  int64_t stall_ns;             /* client_read_all; 0: as it is there */
   int cancel_fd;
   char *buffer;
   struct coffer_buffer queue;   /* of the request, from `sent` on */

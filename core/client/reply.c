@@ -19,6 +19,7 @@
 #define HEAD_LINES 64
 #define LINE_BYTES 4096
 #define JSON_BYTES (64u << 20)
+#define STALL_NS (INT64_C (30) * 1000000000)
 
 static int
 broken (const char *what, struct error **err)
@@ -293,18 +294,34 @@ client_read (struct client_reply *reply, void *bytes, size_t size,
   return (ssize_t) size;
 }
 
+/* What has begun goes on: a daemon that was stopped in the middle is told from
+ * one that has nothing to say, which is waited for before this. */
+static int64_t
+stall_end (const struct client_reply *reply, int64_t deadline_ns)
+{
+  const int64_t until = coffer_now_ns ()
+                        + (reply->stall_ns ? reply->stall_ns : STALL_NS);
+
+  return deadline_ns && deadline_ns < until ? deadline_ns : until;
+}
+
 int
 client_read_all (struct client_reply *reply, void *bytes, size_t size,
                  struct error **err)
 {
+  const int64_t deadline_ns = reply->deadline_ns;
   char *to = bytes;
-  ssize_t n;
+  ssize_t n = 0;
 
   for (; size > 0; to += n, size -= (size_t) n) {
+    reply->deadline_ns = stall_end (reply, deadline_ns);
     n = client_read (reply, to, size, err);
     if (n <= 0)
-      return n < 0 ? -1 : broken ("ended in the middle", err);
+      break;
   }
+  reply->deadline_ns = deadline_ns;
+  if (size > 0)
+    return n < 0 ? -1 : broken ("ended in the middle", err);
   return 0;
 }
 

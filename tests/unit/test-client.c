@@ -339,6 +339,32 @@ waiting_ends_with_the_deadline (void **state)
   unlink (address.sun_path);
 }
 
+/* A daemon that was stopped keeps its end open. */
+static void
+what_stops_in_the_middle_is_not_waited_for_for_ever (void **state)
+{
+  auto_error struct error *err = NULL;
+  struct client_reply reply = { .left = 1000, .stall_ns = 200000000,
+                                .cancel_fd = -1 };
+  int ends[2];
+  char bytes[24];
+
+  (void) state;
+  assert_int_equal (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends),
+                    0);
+  assert_int_equal (fcntl (ends[0], F_SETFL, O_NONBLOCK), 0);
+  reply.fd = ends[0];
+  reply.buffer = malloc (CLIENT_BUFFER);
+  assert_int_equal (coffer_write_all (ends[1], "0123456789", 10), 10);
+  assert_int_equal (client_read_all (&reply, bytes, 10, &err), 0);
+  assert_int_equal (coffer_write_all (ends[1], "0123456789", 10), 10);
+  assert_int_equal (client_read_all (&reply, bytes, sizeof bytes, &err), -1);
+  assert_int_equal (err->number, E_PROVIDER_TIMEOUT);
+  assert_int_equal (reply.deadline_ns, 0);
+  client_reply_fini (&reply);
+  close (ends[1]);
+}
+
 int
 main (void)
 {
@@ -352,6 +378,7 @@ main (void)
     cmocka_unit_test (a_streamed_body_goes_in_chunks),
     cmocka_unit_test (without_a_daemon_there_is_none),
     cmocka_unit_test (waiting_ends_with_the_deadline),
+    cmocka_unit_test (what_stops_in_the_middle_is_not_waited_for_for_ever),
   };
 
   return cmocka_run_group_tests_name ("client", tests, harness_folder_new,
