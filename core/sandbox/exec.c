@@ -503,6 +503,7 @@ sandbox_exec (struct host *host, const char *id,
   began = coffer_now_ns ();
   if (request->background)
     return background_started (&run, err);
+  host_sweep_soon (host);
   if (wait_and_relay (&run, err) < 0)
     return -1;
   log_event (LOG_LEVEL_INFO, "exec", "%s %s: ended with status %d after "

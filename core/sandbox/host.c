@@ -502,7 +502,7 @@ host_close (struct host *host)
   ready_free (host->ready);
   close_live (host);
   /* Not when somebody waits for this process to go away. */
-  if (host->pid == getpid () && !sandbox_signal_caught ())
+  if (host->pid == getpid () && !host->clean && !sandbox_signal_caught ())
     host_sweep (host, NULL);
   for (opened = host->opened; opened; opened = next) {
     next = opened->next;

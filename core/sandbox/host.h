@@ -38,6 +38,7 @@ struct live {
 struct host {
   const struct place *place;
   unsigned flags;
+  int clean;                    /* see host_sweep_soon */
   pid_t pid;
   struct owner owner;           /* see host_owner */
   struct records *records;      /* NULL: none */

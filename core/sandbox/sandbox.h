@@ -118,6 +118,10 @@ void host_look_again (struct host *host);
  * and host_close ends with it, so that each command clears up what the one
  * before could not; what has failed once is left to sandbox_prune. */
 int host_sweep (struct host *host, struct error **err);
+/* For a host that ends with one command, which is at work now: looks whether
+ * there is anything to sweep.  Where there is not, nothing is looked for when
+ * that command is over, which its user waits for. */
+void host_sweep_soon (struct host *host);
 
 /* ---- life cycle --------------------------------------------------------- */
 

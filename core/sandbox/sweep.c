@@ -284,6 +284,24 @@ host_sweep (struct host *host, struct error **err)
   return sweep_all (&sweep, err);
 }
 
+static enum run_fate
+note_dead (void *data, struct sandbox_record *record)
+{
+  (void) record;
+  *(int *) data = 1;
+  return RUN_KEEP;
+}
+
+void
+host_sweep_soon (struct host *host)
+{
+  int found = 0;
+
+  if (host->flags & HOST_EPHEMERAL)
+    host->clean = runs_visit_dead (host->place, note_dead, &found, NULL) == 0
+                  && !found;
+}
+
 /* ---- settled rows against what providers say ----------------------------- */
 
 /* What one provider lists, asked once. */
