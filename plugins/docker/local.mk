@@ -38,7 +38,7 @@ PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
 # of the library that it needs.
 %C%_coffer_inside_CPPFLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE=
 %C%_coffer_inside_CFLAGS = -std=gnu11 $(WARN) $(HARDEN) -fno-pie
-%C%_coffer_inside_LDFLAGS = -static -no-pie
+%C%_coffer_inside_LDFLAGS = -static
 %C%_coffer_inside_LDADD =
 %C%_coffer_inside_SOURCES = \
   %D%/inside.h \
