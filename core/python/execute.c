@@ -51,6 +51,7 @@ struct run {
   struct channel channel;
   size_t program_size;          /* of the request: the runner itself */
   struct kept out, err;
+  struct sandbox_request sandbox;       /* what was asked for */
   struct sandbox_record *record;
   json_t *applied;
   struct exec_result exec;
@@ -279,6 +280,7 @@ warm_find (struct run *run)
     return;
   run->warm = warm_handle (run->host, run->record->provider, run->profile,
                            request->data + 4, run->program_size - 4);
+  ready_warm (run->host, &run->sandbox, run->warm);
   if (run->warm)
     run->channel.sent = run->program_size;
 }
@@ -298,9 +300,10 @@ sandbox_make (struct run *run, int again, int cancel_fd, struct error **err)
   const struct provider_call call
     = call_in (TOGETHER_MS - (int64_t) timeout_of (run->request), cancel_fd);
 
-  return (again ? sandbox_create : ready_take) (run->host, &request, &call,
-                                                &run->record, &run->applied,
-                                                err);
+  run->sandbox = request;
+  return (again ? sandbox_create : ready_take) (run->host, &run->sandbox,
+                                                &call, &run->record,
+                                                &run->applied, err);
 }
 
 /* It ends with its one command; what is left of it are our own notes. */

@@ -496,11 +496,20 @@ def leave (code=None):
   raise SystemExit (code)
 
 
+own_builtins = None             # of the one code that is run here
+
+
 def guarded_builtins (own_policy):
   """The builtins of the code.  Modules that it imports keep the real ones, so
   that what they import themselves still works."""
-  global policy
+  global policy, own_builtins
   policy = own_policy
+  if own_builtins is None:
+    own_builtins = builtins_new ()
+  return own_builtins
+
+
+def builtins_new ():
   own = { name: value for name, value in vars (builtins).items ()
           if name not in NAMES }
   own.update (__import__=guarded_import, open=guarded_open,

@@ -24,6 +24,11 @@ HEADER_MAX = 256 << 10
 DEPTH_MAX = 8                   # of folders below ./out
 ERROR_MAX = 1000
 FAILED = 125                    # of the runner itself
+ACCEPTED = b'{"accepted": true, "violations": [], "layers": ["ast", "import"]}'
+
+# Made beforehand in an interpreter that is kept ready, whose children find them.
+own_decoder = None
+own_streams = None
 
 
 # ---- the channel ------------------------------------------------------------
@@ -48,17 +53,25 @@ def read_all (channel, size):
 
 
 def read_request (channel):
-  import json
   size = int.from_bytes (read_all (channel, 4), "big")
   if size > HEADER_MAX:
     raise ValueError ("the request's head is too large")
-  request = json.loads (read_all (channel, size).decode ("utf-8"))
+  request, _ = decoder ().scan_once (read_all (channel, size).decode ("utf-8"),
+                                     0)
   if request["v"] != 1:
     raise ValueError ("the request is of another version")
   request["code"] = read_all (channel, request["code"])
   for file in request["files"]:
     file["bytes"] = read_all (channel, file["size"])
   return request
+
+
+def decoder ():
+  global own_decoder
+  if own_decoder is None:
+    import json
+    own_decoder = json.JSONDecoder ()
+  return own_decoder
 
 
 def send (channel, kind, payload):
@@ -74,12 +87,32 @@ def send_json (channel, kind, value):
 
 # ---- before -----------------------------------------------------------------
 
+def streams_new ():
+  return (open (0, "r", encoding="utf-8", closefd=False),
+          # By lines: what ends at its timeout has said what it has printed.
+          open (1, "w", 1, encoding="utf-8", closefd=False),
+          open (2, "w", encoding="utf-8", errors="backslashreplace",
+                closefd=False))
+
+
+def streams_prepare ():
+  """For children, whose input is nothing and whose outputs are pipes, as they
+  are while these are made: they ask what they are of but once."""
+  global own_streams
+  reader, writer = posix.pipe ()
+  kept = posix.dup (1), posix.dup (2)
+  posix.dup2 (writer, 1)
+  posix.dup2 (writer, 2)
+  own_streams = streams_new ()
+  posix.dup2 (kept[0], 1)
+  posix.dup2 (kept[1], 2)
+  for fd in (reader, writer) + kept:
+    posix.close (fd)
+  renew_streams ()
+
+
 def renew_streams ():
-  sys.stdin = open (0, "r", encoding="utf-8", closefd=False)
-  # By lines: what ends at its timeout has said what it has printed.
-  sys.stdout = open (1, "w", 1, encoding="utf-8", closefd=False)
-  sys.stderr = open (2, "w", encoding="utf-8", errors="backslashreplace",
-                     closefd=False)
+  sys.stdin, sys.stdout, sys.stderr = own_streams or streams_new ()
   sys.__stdin__, sys.__stdout__ = sys.stdin, sys.stdout
   sys.__stderr__ = sys.stderr
 
@@ -344,12 +377,14 @@ def serve (channel):
   own_policy = Policy (request["profile"], request["imports"])
   renew_streams ()
   reseed ()
-  quiet_libraries ()
+  if own_streams is None:
+    quiet_libraries ()
   program, faults = judge (request["code"], own_policy)
-  send_json (channel, b"V", { "accepted": not faults, "violations": faults,
-                              "layers": ["ast", "import"] })
   if faults:
+    send_json (channel, b"V", { "accepted": False, "violations": faults,
+                                "layers": ["ast", "import"] })
     return 0
+  send (channel, b"V", ACCEPTED)
   request["code"] = None
   place_files (request["files"])
   plotting_folder (request["imports"])
@@ -390,8 +425,22 @@ def rehearse ():
     own_policy = Policy ("minimal", ["math"])
     program, _ = judge (b"import math\nx = [1]\nprint (x)\nmath.pi", own_policy)
     guarded_builtins (own_policy)
-    json.loads (json.dumps ({ "a": [1, None, "b"], "c": True }))
+    decoder ().scan_once (json.dumps ({ "a": [1, None, "b"], "c": True }), 0)
     cut ("1", 10)
+
+
+def ahead ():
+  """In a child that waits for its request: the same once more, of code that does
+  nothing, so that the memory which any code has it write to is its own by
+  then."""
+  import json
+  own_policy = Policy ("minimal", ["math"])
+  caps = { "result": 10, "artifact": 0, "artifacts": 0, "count": 0 }
+  renew_streams ()
+  program, _ = judge (b"print (1)\n1", own_policy)
+  decoder ().scan_once (json.dumps (run_program (program, own_policy,
+                                                 caps)[1]), 0)
+  Artifacts (caps).collect ()
 
 
 def prepare (modules):
@@ -409,6 +458,7 @@ def prepare (modules):
       load (name)
     except Exception:
       missing.append (name)
+  streams_prepare ()
   rehearse ()
   gc.collect ()
   gc.freeze ()

@@ -90,6 +90,7 @@ check_asked (const struct sandbox_request *request,
              const struct provider *provider, struct error **err)
 {
   const struct asked table[] = {
+    { "exec.warm", request->warm != NULL, "what waits inside" },
     { "durable", !request->ephemeral, "a sandbox that outlives this process" },
     { "ttl", request->asked_ttl && request->ttl_ms, "ttl" },
     { "network.none", network_is (request, "none"), "network" },

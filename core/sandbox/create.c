@@ -269,6 +269,7 @@ spec_fill (const struct creation *creation, struct coffer_sandbox_spec *spec)
     .open_files = request->open_files,
     .root_writable = request->root_writable != 0,
     .template_fd = creation->template.root,
+    .warm = request->warm,
   };
 }
 

@@ -24,9 +24,13 @@
 #define MAKE_MS 20000
 #define KILL_MS 10000
 #define PAUSE_NS INT64_C (5000000000)   /* after one that could not be made */
+/* What waits inside has the layout of its interpreter's memory, and that one is
+ * not for ever either. */
+#define WAITS_NS INT64_C (180000000000)
 
 struct made {
   struct made *next;
+  int waits;                    /* a copy of an interpreter, inside */
   struct sandbox_record *record;
   json_t *applied;
 };
@@ -36,6 +40,7 @@ struct kind {
   struct kind *next;
   char *provider, *tenant;      /* NULL: the default */
   char *profile;
+  char *warm;                   /* a handle; NULL: none */
   int isolated;
   json_t *values;               /* of the profile, as those were made */
   struct made *made;
@@ -68,6 +73,7 @@ kind_free (struct kind *kind)
   free (kind->provider);
   free (kind->tenant);
   free (kind->profile);
+  free (kind->warm);
   json_decref (kind->values);
   free (kind);
 }
@@ -151,6 +157,8 @@ is_old (const struct made *made, int64_t now)
 {
   const struct sandbox_record *record = made->record;
 
+  if (made->waits && now - record->created_ns >= WAITS_NS)
+    return 1;
   return record->expires_ns != 0
          && record->expires_ns - now
               < (record->expires_ns - record->created_ns) / 2;
@@ -214,20 +222,22 @@ made_end (struct ready *ready, struct made *made)
 }
 
 static struct made *
-made_new (struct ready *ready, const struct kind *kind)
+made_new (struct ready *ready, const struct kind *kind, const char *warm)
 {
   const struct sandbox_request request
     = { .provider = kind->provider, .tenant = kind->tenant,
         .profile = kind->profile, .isolated = kind->isolated, .ephemeral = 1,
-        .single_exec = 1 };
+        .single_exec = 1, .warm = warm };
   const struct provider_call call = call_in (MAKE_MS, -1);
   auto_error struct error *error = NULL;
   struct made *made = calloc (1, sizeof *made);
 
   if (made
       && sandbox_create (ready->host, &request, &call, &made->record,
-                         &made->applied, &error) == 0)
+                         &made->applied, &error) == 0) {
+    made->waits = warm != NULL;
     return made;
+  }
   log_event (LOG_LEVEL_WARNING, "ready", "none is made ahead for profile %s: "
              "%s", kind->profile, error ? error_message (error) : "out of memory");
   free (made);
@@ -240,10 +250,11 @@ static void
 kind_fill_locked (struct ready *ready, struct kind *kind)
 {
   json_t *values = json_incref (kind->values);
+  auto_free char *warm = kind->warm ? strdup (kind->warm) : NULL;
   struct made *made;
 
   pthread_mutex_unlock (&ready->lock);
-  made = made_new (ready, kind);
+  made = made_new (ready, kind, warm);
   pthread_mutex_lock (&ready->lock);
   if (!made) {
     kind->not_before_ns = coffer_now_ns () + PAUSE_NS;
@@ -413,7 +424,8 @@ static int
 request_is_plain (const struct sandbox_request *request)
 {
   return request->profile && request->ephemeral && request->single_exec
-         && !request->no_facts && !request->template_name && !request->image
+         && !request->no_facts && !request->warm && !request->template_name
+         && !request->image
          && !request->workdir && !request->user && !request->network
          && !request->env && !request->allow && !request->ports
          && !request->metadata && request->n_mounts == 0
@@ -488,6 +500,24 @@ ready_take (struct host *host, const struct sandbox_request *request,
     *applied = steal (made->applied);
   made_free (made);
   return 0;
+}
+
+void
+ready_warm (struct host *host, const struct sandbox_request *request,
+            const char *handle)
+{
+  struct ready *ready = host->ready;
+  struct kind *kind;
+
+  if (!ready)
+    return;
+  pthread_mutex_lock (&ready->lock);
+  kind = kind_find_locked (ready, request);
+  if (kind && !same_text (kind->warm, handle)) {
+    free (kind->warm);
+    kind->warm = handle ? strdup (handle) : NULL;
+  }
+  pthread_mutex_unlock (&ready->lock);
 }
 
 unsigned

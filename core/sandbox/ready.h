@@ -4,7 +4,9 @@
  *
  * Only for requests that name a profile and nothing else, of sandboxes for one
  * command that die with this process.  What is made ahead is as if it were made
- * now: when the profile has become another, it is ended.  How many are kept
+ * now: when the profile has become another, it is ended.  A copy of an
+ * interpreter may wait in each, for a few minutes at most: whoever has it begin is
+ * the first to tell it anything.  How many are kept
  * follows how many are taken, up to a number; what nobody takes for a minute is
  * ended. */
 
@@ -21,6 +23,11 @@ int host_ready_begin (struct host *host, unsigned most, struct error **err);
 int ready_take (struct host *host, const struct sandbox_request *request,
                 const struct provider_call *call, struct sandbox_record **out,
                 json_t **applied, struct error **err);
+
+/* In those that are made ahead for such a request a copy of what stands ready by
+ * that handle waits from now on. */
+void ready_warm (struct host *host, const struct sandbox_request *request,
+                 const char *handle);
 
 /* How many stand ready now. */
 unsigned host_ready_count (struct host *host);

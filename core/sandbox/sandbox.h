@@ -49,6 +49,8 @@ struct sandbox_request {
   int single_exec;
   int isolated;                 /* refused where the provider isolates nothing */
   int no_facts;                 /* applied is to have none: a run shows none */
+  const char *warm;             /* a copy of what stands ready by that handle
+                                 * waits inside; NULL: none */
   /* Protecting defaults that the caller does without, by their capability
    * word ("limit.memory"); the operator's list is the registry's `accept`. */
   const char *const *accept;

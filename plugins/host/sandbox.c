@@ -75,6 +75,7 @@ check_spec (struct coffer_call *call, const struct coffer_sandbox_spec *spec)
     {spec->file_bytes != 0, "file_bytes", "sets no limits"},
     {spec->open_files != 0, "open_files", "sets no limits"},
     {spec->filter != NULL, "filter", "confines nothing"},
+    {spec->warm != NULL, "warm", "has nothing that stands ready"},
     {any (spec->require), "require", "confines nothing"},
     {network_is_given (spec), "network", "has the caller's network only"},
     {any (spec->allow), "allow", "has the caller's network only"},

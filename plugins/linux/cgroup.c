@@ -85,19 +85,26 @@ group_number (const char *dir, const char *name)
 
 /* The number after a word at the start of a line. */
 static uint64_t
-group_keyed (const char *dir, const char *name, const char *key)
+keyed (const char *text, const char *key)
 {
-  char text[4096], *line;
+  const char *line;
   size_t n = strlen (key);
 
-  if (group_read (dir, name, text, sizeof text) == -1)
-    return 0;
   for (line = text; line != NULL; line = strchr (line, '\n')) {
     line += *line == '\n';
     if (strncmp (line, key, n) == 0 && line[n] == ' ')
       return strtoull (line + n + 1, NULL, 10);
   }
   return 0;
+}
+
+static uint64_t
+group_keyed (const char *dir, const char *name, const char *key)
+{
+  char text[4096];
+
+  return group_read (dir, name, text, sizeof text) == -1 ? 0
+                                                         : keyed (text, key);
 }
 
 int
@@ -353,7 +360,7 @@ cgroup_remove (int folder)
 int
 cgroup_use (int folder, struct cgroup_use *use)
 {
-  char text[PATH_MAX], leaf[PATH_MAX], *dirs[TREES];
+  char text[PATH_MAX], *dirs[TREES];
   size_t n = groups_named (folder, text, dirs), i;
 
   memset (use, 0, sizeof *use);
@@ -367,11 +374,42 @@ cgroup_use (int folder, struct cgroup_use *use)
     use->memory_peak_bytes
       += group_number (dirs[i], "memory.max_usage_in_bytes")
          + group_number (dirs[i], "memory.peak");
-    use->oom_kills += group_keyed (dirs[i], "memory.oom_control", "oom_kill")
-                      + group_keyed (dirs[i], "memory.events", "oom_kill");
-    use->pids_denied += group_keyed (dirs[i], "pids.events", "max");
-    if (group_path (leaf, dirs[i], COMMANDS_LEAF) == 0)
-      use->pids_denied += group_keyed (leaf, "pids.events", "max");
+  }
+  return 0;
+}
+
+/* Beneath the group's folder, which is not looked up for each. */
+static uint64_t
+counted_at (int dir, const char *name, const char *key)
+{
+  coffer_autoclose int fd = openat (dir, name, O_RDONLY | O_CLOEXEC);
+  char text[4096];
+  ssize_t n = fd < 0 ? -1 : coffer_read_all (fd, text, sizeof text - 1);
+
+  text[n > 0 ? n : 0] = '\0';
+  return keyed (text, key);
+}
+
+int
+cgroup_denials (int folder, struct cgroup_denials *denials)
+{
+  char text[PATH_MAX], *dirs[TREES];
+  size_t n = groups_named (folder, text, dirs), i;
+  int dir;
+
+  memset (denials, 0, sizeof *denials);
+  if (n == 0) {
+    errno = ENOENT;
+    return -1;
+  }
+  for (i = 0; i < n; i++) {
+    dir = open (dirs[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+    denials->oom_kills += counted_at (dir, "memory.oom_control", "oom_kill")
+                          + counted_at (dir, "memory.events", "oom_kill");
+    denials->pids_denied += counted_at (dir, "pids.events", "max")
+                            + counted_at (dir, COMMANDS_LEAF "/pids.events",
+                                          "max");
+    coffer_fd_close (&dir);
   }
   return 0;
 }

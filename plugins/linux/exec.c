@@ -221,6 +221,88 @@ strings_give (struct coffer_call *call, const struct coffer_buffer *strings,
   return COFFER_OK;
 }
 
+/* One that stands ready: *asked is who was to make the copy. */
+static int32_t
+warm_start (struct linux_provider *self, struct coffer_call *call,
+            struct warm *warm, struct link *link, struct request *request,
+            struct init_exec *body, int *fds, pid_t *asked)
+{
+  int32_t code = warm_fits (call, link->sb);
+  unsigned waits;
+
+  if (code != COFFER_OK)
+    return code;
+  request->type = INIT_WARM;
+  waits = link->shared ? link->sb->ahead : 0;
+  if (waits != 0)
+    link->sb->ahead = 0;
+  if (waits != warm->number)
+    return warm_send (self, call, warm, link, request, fds, asked);
+  *asked = link->sb->ahead_of;
+  body->flags |= EXEC_AHEAD;
+  return link_send (link, request, call) == -1 ? start_failed (call)
+                                               : COFFER_OK;
+}
+
+/* All that one start holds. */
+struct starting {
+  struct linux_provider *self;
+  struct coffer_buffer strings;
+  struct link link;
+  int block;
+  struct warm *warm;
+  pid_t asked;
+};
+
+static void
+starting_fini (struct starting *starting)
+{
+  coffer_buffer_free (&starting->strings);
+  link_close (&starting->link);
+  coffer_fd_close (&starting->block);
+  warm_leave (starting->self, starting->warm);
+}
+#define auto_starting __attribute__ ((cleanup (starting_fini)))
+
+/* With the connection taken. */
+static int32_t
+start_ask (struct starting *starting, struct coffer_call *call,
+           const char *sandbox, struct request *request,
+           struct init_exec *body, int *fds, struct init_exit *started)
+{
+  struct link *link = &starting->link;
+  const int told = link->shared && link->sb->single;
+  coffer_unfilled struct reply reply;
+  struct cgroup_denials denials;
+  int32_t code = COFFER_OK;
+
+  /* In one that was made for one command there was nobody before it. */
+  if (!told
+      && cgroup_denials_of (starting->self, sandbox, &denials) == 0) {
+    body->marks[0] = denials.oom_kills;
+    body->marks[1] = denials.pids_denied;
+  }
+  /* Its end is told without being asked for, and the sandbox goes with it. */
+  if (told)
+    body->flags |= EXEC_TELL;
+  if (starting->warm != NULL)
+    code = warm_start (starting->self, call, starting->warm, link, request,
+                       body, fds, &starting->asked);
+  else if (link_send (link, request, call) == -1)
+    code = start_failed (call);
+  if (code != COFFER_OK)
+    return code;
+  if (link_answer (link, request, &reply, call) == -1
+      || reply_body (&reply, started, sizeof *started) == -1)
+    return start_failed (call);
+  if (starting->warm != NULL && started->failure_step == STEP_ENTER
+      && started->failure_errno == ETIMEDOUT)
+    warm_stuck (starting->warm, starting->asked);
+  if (told)
+    link->sb->told_serial = link->serial;
+  return COFFER_OK;
+}
+
 int32_t
 linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
                   const char *const *argv, const char *const *env,
@@ -228,61 +310,36 @@ linux_exec_start (struct coffer_call *call, void *self, const char *sandbox,
                   const struct coffer_exec_start_opts *opts)
 {
   const int32_t streams[3] = { in, out, err };
-  coffer_autobuffer struct coffer_buffer strings = { 0 };
-  auto_link struct link link = { .fd = -1 };
-  coffer_autoclose int block = -1, gate = -1;
-  struct warm *warm = NULL;
-  pid_t asked = 0;
+  auto_starting struct starting starting
+    = { .self = self, .link = { .fd = -1 }, .block = -1 };
   struct init_exec body = { 0 };
   struct init_exit started;
-  struct cgroup_use use;
-  coffer_unfilled struct reply reply;
   int fds[5];
   struct request request = { .type = INIT_EXEC, .body = &body,
                              .size = sizeof body, .fds = fds };
   int32_t code;
-  int told;
 
   opts = opts ? opts : &no_opts;
   code = start_check (call, argv, cwd, in, opts);
   if (code == COFFER_OK && opts->warm != NULL)
-    code = warm_find (self, call, opts->warm, &warm);
+    code = warm_find (self, call, opts->warm, &starting.warm);
   if (code != COFFER_OK)
     return code;
-  body.argc = strings_add (&strings, argv);
-  body.envc = strings_add (&strings, env);
-  coffer_buffer_add (&strings, cwd ? cwd : "", (cwd ? strlen (cwd) : 0) + 1);
-  code = strings_give (call, &strings, &body, &request, fds, &block);
+  body.argc = strings_add (&starting.strings, argv);
+  body.envc = strings_add (&starting.strings, env);
+  coffer_buffer_add (&starting.strings, cwd ? cwd : "",
+                     (cwd ? strlen (cwd) : 0) + 1);
+  code = strings_give (call, &starting.strings, &body, &request, fds,
+                       &starting.block);
   if (code != COFFER_OK)
     return code;
   start_fill (&body, opts, streams, &request, fds);
   streams_give (self, sandbox, streams, opts->tty != 0);
-  if (cgroup_use_of (self, sandbox, &use) == 0) {
-    body.marks[0] = use.oom_kills;
-    body.marks[1] = use.pids_denied;
-  }
-  code = sandbox_reach (self, call, sandbox, &link);
-  if (code == COFFER_OK && warm != NULL)
-    code = warm_call (self, call, warm, link.sb, &gate, &asked);
-  if (code != COFFER_OK)
-    return code;
-  if (warm != NULL) {
-    request.type = INIT_WARM;
-    fds[request.n_fds++] = gate;
-  }
-  /* Its end is told without being asked for, and the sandbox goes with it. */
-  told = link.shared && link.sb->single;
-  if (told)
-    body.flags |= EXEC_TELL;
-  if (link_ask (&link, &request, &reply, call) == -1
-      || reply_body (&reply, &started, sizeof started) == -1)
-    return start_failed (call);
-  if (warm != NULL && started.failure_step == STEP_ENTER
-      && started.failure_errno == ETIMEDOUT)
-    warm_stuck (warm, asked);
-  if (told)
-    link.sb->told_serial = link.serial;
-  return started_emit (call, &started, argv);
+  code = sandbox_reach (self, call, sandbox, &starting.link);
+  if (code == COFFER_OK)
+    code = start_ask (&starting, call, sandbox, &request, &body, fds,
+                      &started);
+  return code == COFFER_OK ? started_emit (call, &started, argv) : code;
 }
 
 /* ---- the end ------------------------------------------------------------ */
@@ -318,12 +375,12 @@ exit_emit (struct linux_provider *self, struct coffer_call *call,
 {
   struct coffer_exec_exit record = { sizeof record };
   coffer_autostrings struct coffer_strings limits = { 0 };
-  struct cgroup_use use;
+  struct cgroup_denials denials;
   char name[16], failure[256];
 
   if (exit->flags & EXIT_PROXY)
     network_denied (self, call, sandbox, exit->started_ns);
-  cgroup_use_of (self, sandbox, &use);
+  cgroup_denials_of (self, sandbox, &denials);
   exec_name (name, exit->exec);
   record.exec = name;
   record.code = exit->code;
@@ -331,12 +388,12 @@ exit_emit (struct linux_provider *self, struct coffer_call *call,
   record.timed_out = (exit->flags & EXIT_TIMED_OUT) != 0;
   /* The count is of the whole sandbox: it is not how a command ended that was
    * well, when there may have been another. */
-  record.oom = use.oom_kills > exit->marks[0]
+  record.oom = denials.oom_kills > exit->marks[0]
                && ((exit->flags & EXIT_ALONE) || exit->code != 0
                    || exit->signal != 0);
   if (record.oom)
     coffer_strings_add (&limits, "memory");
-  if (use.pids_denied > exit->marks[1])
+  if (denials.pids_denied > exit->marks[1])
     coffer_strings_add (&limits, "pids");
   if (exit->flags & EXIT_DISK)
     coffer_strings_add (&limits, "disk");
@@ -361,11 +418,11 @@ wait_failed (struct linux_provider *self, struct coffer_call *call,
 {
   struct init_exit exit = { .size = sizeof exit, .exec = number, .code = -1,
                             .signal = SIGKILL };
-  struct cgroup_use use;
+  struct cgroup_denials denials;
   int error = errno;
 
-  if (error == ECONNRESET && cgroup_use_of (self, sandbox, &use) == 0
-      && use.oom_kills > 0)
+  if (error == ECONNRESET && cgroup_denials_of (self, sandbox, &denials) == 0
+      && denials.oom_kills > 0)
     return exit_emit (self, call, sandbox, &exit);
   errno = error;
   return exec_ask_failed (call, exec);

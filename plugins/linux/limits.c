@@ -99,20 +99,35 @@ limits_enter (struct making *making)
     cgroup_enter (making->folder, making->pid, &limits, &making->cgroup);
 }
 
-int
-cgroup_use_of (const struct linux_provider *self, const char *id,
-               struct cgroup_use *use)
+static int
+folder_of (const struct linux_provider *self, const char *id)
 {
-  coffer_autoclose int folder = -1;
-
-  memset (use, 0, sizeof *use);
   if (self->runtime < 0 || !sandbox_id_valid (id)) {
     errno = ENOENT;
     return -1;
   }
-  folder = openat (self->runtime, id,
-                   O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  return openat (self->runtime, id,
+                 O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int
+cgroup_use_of (const struct linux_provider *self, const char *id,
+               struct cgroup_use *use)
+{
+  coffer_autoclose int folder = folder_of (self, id);
+
+  memset (use, 0, sizeof *use);
   return folder < 0 ? -1 : cgroup_use (folder, use);
+}
+
+int
+cgroup_denials_of (const struct linux_provider *self, const char *id,
+                   struct cgroup_denials *denials)
+{
+  coffer_autoclose int folder = folder_of (self, id);
+
+  memset (denials, 0, sizeof *denials);
+  return folder < 0 ? -1 : cgroup_denials (folder, denials);
 }
 
 /* ---- what holds --------------------------------------------------------- */

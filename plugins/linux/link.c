@@ -200,9 +200,15 @@ link_ask (struct link *link, const struct request *request,
           struct reply *reply, const struct coffer_call *call)
 {
   reply->fd = -1;
-  if (link_send (link, request, call) == -1
-      || link_receive (link, reply, 0, call->deadline_ns, call->cancel_fd)
-           == -1)
+  return link_send (link, request, call) == -1
+           ? -1 : link_answer (link, request, reply, call);
+}
+
+int
+link_answer (struct link *link, const struct request *request,
+             struct reply *reply, const struct coffer_call *call)
+{
+  if (link_receive (link, reply, 0, call->deadline_ns, call->cancel_fd) == -1)
     return -1;
   if (reply->header.error != 0 || !request->takes_fd)
     coffer_fd_close (&reply->fd);

@@ -72,6 +72,8 @@ struct sandbox {
   pid_t pid;                    /* for people */
   int single;                   /* made for one command */
   int joinable;                 /* a copy of what stands ready may come in */
+  unsigned ahead;               /* whose copy waits inside; 0: none */
+  pid_t ahead_of;               /* who was to make it */
   int folderless;
   struct ids ids;
   int proxy;                    /* pidfd of its coffer-proxy, -1 */
@@ -145,8 +147,8 @@ struct linux_provider {
   struct stat etc;
   struct coffer_buffer etc_names;
   struct watching *watching;
-  struct warm *warms;           /* in the order of their making; none is taken
-                                 * away before the end */
+  struct warm *warms;           /* the last that was asked for first */
+  unsigned last_warm;           /* number */
 };
 
 /* An instance; NULL: no memory. */
@@ -212,6 +214,9 @@ const char *reply_rest (const struct reply *reply, size_t *size);
  * that was not asked for is closed. */
 int link_ask (struct link *link, const struct request *request,
               struct reply *reply, const struct coffer_call *call);
+/* The second half of it. */
+int link_answer (struct link *link, const struct request *request,
+                 struct reply *reply, const struct coffer_call *call);
 /* The EXIT that comes by itself: waits for it, as often as it is wanted. */
 int link_told (struct link *link, struct init_exit *exit,
                const struct coffer_call *call);
@@ -370,13 +375,19 @@ int cgroup_remove (int folder);
  * among them.  -1 with errno ENOENT: it has no group for that. */
 int cgroup_freeze (int folder, int frozen, int64_t deadline_ns);
 struct cgroup_use {
-  uint64_t memory_bytes, memory_peak_bytes, oom_kills, pids_denied;
+  uint64_t memory_bytes, memory_peak_bytes;
+};
+struct cgroup_denials {
+  uint64_t oom_kills, pids_denied;
 };
 /* -1 with errno ENOENT: there is none. */
 int cgroup_use (int folder, struct cgroup_use *use);
+int cgroup_denials (int folder, struct cgroup_denials *denials);
 /* The same, of a sandbox: limits.c. */
 int cgroup_use_of (const struct linux_provider *self, const char *id,
                    struct cgroup_use *use);
+int cgroup_denials_of (const struct linux_provider *self, const char *id,
+                       struct cgroup_denials *denials);
 
 /* ---- exec.c ------------------------------------------------------------- */
 
@@ -500,6 +511,7 @@ struct zygote {
 struct warm {
   struct warm *next;
   unsigned number;              /* the handle is w and this */
+  unsigned users;               /* calls that are at it now */
   char *profile;
   struct coffer_buffer program;
   int program_fd;               /* the same, in memory that is sealed */
@@ -544,14 +556,18 @@ void warm_fini (struct linux_provider *self);
 int32_t linux_warm_open (struct coffer_call *call, void *self,
                          const char *profile, int32_t in,
                          const struct coffer_warm_open_opts *opts);
-/* NOT_FOUND, reported: no such handle. */
+/* NOT_FOUND, reported: no such handle.  Until warm_leave (NULL: nothing) it is
+ * not given back. */
 int32_t warm_find (struct linux_provider *self, struct coffer_call *call,
                    const char *handle, struct warm **out);
-/* Sends for a copy: *gate is the end for the sandbox's init, *asked who makes
- * it. */
-int32_t warm_call (struct linux_provider *self, struct coffer_call *call,
-                   struct warm *warm, const struct sandbox *sb, int *gate,
-                   pid_t *asked);
+void warm_leave (struct linux_provider *self, struct warm *warm);
+/* CONFLICT, reported: no copy may go into that sandbox. */
+int32_t warm_fits (struct coffer_call *call, const struct sandbox *sb);
+/* Sends a request of the type WARM, and for a copy that is to be it: *asked is
+ * who makes that. */
+int32_t warm_send (struct linux_provider *self, struct coffer_call *call,
+                   struct warm *warm, struct link *link,
+                   struct request *request, int *fds, pid_t *asked);
 /* It did not, for as long as an init waits: another one is to be made. */
 void warm_stuck (struct warm *warm, pid_t asked);
 

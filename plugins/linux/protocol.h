@@ -64,12 +64,16 @@ enum init_type {
                                  * what every sandbox of that shape has; none,
                                  * or FAILED */
   INIT_WARM = 22,               /* as EXEC, of a process that comes in by itself;
-                                 * its gate is the last descriptor; STARTED */
+                                 * its gate is the last descriptor, or it is
+                                 * the one that waits (EXEC_AHEAD); STARTED */
   INIT_JOIN = 23,               /* init, at the gate: what it is to become */
   INIT_GO = 24,                 /* init, there: be it */
   INIT_NETWORK = 25,            /* after NAMES, to one that was begun without: a
                                  * descriptor, its network namespace; or none,
                                  * and it makes one; none */
+  INIT_AHEAD = 26,              /* a descriptor: the gate of a process that comes
+                                 * in and waits to be a command; none */
+
   INIT_READY = 0x8001,
   INIT_FAILED = 0x8002,
   INIT_STARTED = 0x8003,
@@ -190,7 +194,8 @@ enum init_exec_flag {
   EXEC_TTY = 8,
   EXEC_BACKGROUND = 16,
   EXEC_BLOCK = 32,              /* the strings are in a descriptor, the first */
-  EXEC_TELL = 64                /* EXIT follows by itself, with EXEC's serial */
+  EXEC_TELL = 64,               /* EXIT follows by itself, with EXEC's serial */
+  EXEC_AHEAD = 128              /* WARM: of the process that waits */
 };
 
 /* Strings: argc arguments, envc variables, the working folder ("" is the
@@ -212,21 +217,23 @@ struct init_exec {
 /* A socket between an init and a process that was forked outside, from an
  * interpreter that stands ready (warm/enter.c).  That one enters the sandbox,
  * takes on what JOIN says, and answers JOINED; the init makes sure that it is a
- * child of its own and says GO; the process puts the last filter on and closes
- * its end: it is a command like any other.  Of the same build, on both sides. */
+ * child of its own and says GO, at once or when there is a command for it; the
+ * process takes what GO says, puts the last filter on and closes its end: it is
+ * a command like any other.  Of the same build, on both sides. */
 
 #define JOIN_LIMITS 16          /* RLIMIT_CPU to RLIMIT_RTTIME */
-#define JOIN_DESCRIPTORS 9
+#define JOIN_DESCRIPTORS 6
+#define GO_DESCRIPTORS 3
 #define JOIN_STRINGS 32768      /* of the environment, for one */
 
 enum init_join_flag {
   JOIN_LANDLOCK = 1,            /* descriptor: the ruleset of the sandbox */
-  JOIN_SCOPE = 2                /* descriptor: that of each command */
+  JOIN_SCOPE = 2,               /* descriptor: that of each command */
+  JOIN_AHEAD = 4                /* there is no command for it yet */
 };
 
-/* Descriptors: three streams, those of the flags, the rest files of control
- * groups.  Followed by the instructions of both filters, the working folder and
- * the environment. */
+/* Descriptors: those of the flags, the rest files of control groups.  Followed by
+ * the instructions of both filters. */
 struct init_join {
   uint32_t size;
   uint32_t flags;
@@ -235,8 +242,15 @@ struct init_join {
   } limits[JOIN_LIMITS];
   uint32_t uid, gid;            /* inside */
   uint32_t general, strict;     /* instructions */
+};
+
+/* Descriptors: three streams.  Followed by the working folder and the
+ * environment. */
+struct init_go {
+  uint32_t size;
   uint32_t envc;
   uint32_t strings_size;
+  uint32_t reserved;
 };
 
 struct init_joined {

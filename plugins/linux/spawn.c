@@ -455,17 +455,6 @@ info_emit (struct making *making)
   return coffer_emit_sandbox_info (making->call, &info);
 }
 
-/* As its init sees it (init/warm.c), which comes too late: by then the copy is
- * on its way into it. */
-static int
-joinable (const struct making *making)
-{
-  const struct coffer_sandbox_spec *spec = making->spec;
-
-  return spec->filter != NULL && strcmp (spec->filter, "strict") == 0
-         && spec->template_name == NULL && making->network != NETWORK_HOST;
-}
-
 static struct sandbox *
 sandbox_keep (struct making *making)
 {
@@ -477,7 +466,9 @@ sandbox_keep (struct making *making)
   sb->serial = 1;
   sb->pid = making->pid;
   sb->single = making->spec->single_exec != 0;
-  sb->joinable = joinable (making);
+  sb->joinable = copy_may (making);
+  sb->ahead = making->warm != NULL ? making->warm->number : 0;
+  sb->ahead_of = making->asked;
   sb->folderless = making->folder < 0;
   sb->ids = making->ids;
   snprintf (sb->id, sizeof sb->id, "%s", making->id);
@@ -531,6 +522,8 @@ making_run (struct making *making)
     code = ready_take (making);
   if (code == COFFER_OK && making->network != NETWORK_NONE)
     code = network_begin (making);
+  if (code == COFFER_OK && making->warm != NULL)
+    code = copy_begin (making);
   if (code == COFFER_OK)
     code = info_emit (making);
   if (code == COFFER_OK && sandbox_keep (making) == NULL)
@@ -565,6 +558,7 @@ making_fini (struct making *making)
 {
   size_t i;
 
+  warm_leave (making->self, making->warm);
   for (i = 0; i < making->n_mounts; i++) {
     free (making->sources[i]);
     if (making->mounts[i].flags & MOUNT_DETACHED)
@@ -687,7 +681,9 @@ linux_sandbox_create (struct coffer_call *call, void *data,
     code = network_refuse (&making);
   if (code != COFFER_OK)
     return code;
-  code = folder_take (&making, &exists);
+  code = copy_permit (&making);
+  if (code == COFFER_OK)
+    code = folder_take (&making, &exists);
   if (code == COFFER_OK && !exists) {
     code = making_run (&making);
     if (code != COFFER_OK)

@@ -63,6 +63,8 @@ struct making {
   int64_t expires_ns;
   enum network network;
   int proxy_listener, proxy, denials;   /* of network allow: proxy a pidfd */
+  struct warm *warm;            /* whose copy is to wait inside, or NULL */
+  pid_t asked;                  /* who makes it */
 };
 
 /* ---- plan.c, require.c -------------------------------------------------- */
@@ -194,6 +196,14 @@ int init_start (struct linux_provider *self, const struct init_wanted *wanted,
 /* The same with ids that are taken while it is begun. */
 int init_start_ahead (struct linux_provider *self, struct init_process *init,
                       const char **step);
+
+/* ---- warm.c ------------------------------------------------------------- */
+
+/* Whether a copy of what stands ready may come in at all; of whom one is to wait
+ * inside; and that it begins to come, once the init is READY. */
+int copy_may (const struct making *making);
+int32_t copy_permit (struct making *making);
+int32_t copy_begin (struct making *making);
 
 /* Reports the step that failed. */
 int32_t spawn_refused (struct making *making, const char *step, int error);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "linux.h"
+#include "spawn.h"
 
 #define NOTHING "no interpreter can be made ready here"
 #define PROGRAM_MAX (1u << 20)
@@ -55,6 +56,21 @@ warm_fini (struct linux_provider *self)
   }
 }
 
+/* First in the list, so that the last is the one which is longest unused. */
+static void
+warm_front_locked (struct linux_provider *self, struct warm *warm)
+{
+  struct warm **at = &self->warms;
+
+  while (*at != warm && *at != NULL)
+    at = &(*at)->next;
+  if (*at != NULL)
+    *at = warm->next;
+  warm->next = self->warms;
+  self->warms = warm;
+  warm->users++;
+}
+
 int32_t
 warm_find (struct linux_provider *self, struct coffer_call *call,
            const char *handle, struct warm **out)
@@ -67,8 +83,10 @@ warm_find (struct linux_provider *self, struct coffer_call *call,
   pthread_mutex_lock (&self->lock);
   for (warm = self->warms; warm != NULL; warm = warm->next) {
     snprintf (name, sizeof name, "w%u", warm->number);
-    if (strcmp (name, handle) == 0)
+    if (strcmp (name, handle) == 0) {
+      warm_front_locked (self, warm);
       break;
+    }
   }
   pthread_mutex_unlock (&self->lock);
   if (warm == NULL)
@@ -76,6 +94,16 @@ warm_find (struct linux_provider *self, struct coffer_call *call,
                       "warm: nothing stands ready by the name %.32s", handle);
   *out = warm;
   return COFFER_OK;
+}
+
+void
+warm_leave (struct linux_provider *self, struct warm *warm)
+{
+  if (warm == NULL)
+    return;
+  pthread_mutex_lock (&self->lock);
+  warm->users--;
+  pthread_mutex_unlock (&self->lock);
 }
 
 /* ---- what is asked for -------------------------------------------------- */
@@ -162,24 +190,47 @@ warm_same (const struct warm *a, const struct warm *b)
   return 1;
 }
 
+/* Takes away the one that nobody has used for longest, where there are as many
+ * as there can be. */
+static struct warm *
+warm_surplus_locked (struct linux_provider *self)
+{
+  struct warm **at, **last = NULL, *surplus;
+  unsigned n = 0;
+
+  for (at = &self->warms; *at != NULL; at = &(*at)->next, n++)
+    if ((*at)->users == 0)
+      last = at;
+  if (n < WARMS_MAX || last == NULL)
+    return NULL;
+  surplus = *last;
+  *last = surplus->next;
+  return surplus;
+}
+
 /* The same again is the one that there is; NULL: there are too many. */
 static struct warm *
 warm_keep (struct linux_provider *self, struct warm *take_warm)
 {
-  struct warm **at, *found;
+  struct warm *found, *surplus = NULL;
   unsigned n = 0;
 
   pthread_mutex_lock (&self->lock);
-  for (at = &self->warms; *at != NULL && !warm_same (*at, take_warm);
-       at = &(*at)->next)
+  for (found = self->warms; found != NULL && !warm_same (found, take_warm);
+       found = found->next)
     n++;
-  found = *at;
-  if (found == NULL && n < WARMS_MAX) {
-    take_warm->number = n + 1;
-    *at = take_warm;
-    found = take_warm;
+  if (found == NULL) {
+    surplus = warm_surplus_locked (self);
+    if (surplus != NULL || n < WARMS_MAX) {
+      take_warm->number = ++self->last_warm;
+      found = take_warm;
+    }
   }
+  if (found != NULL)
+    warm_front_locked (self, found);
   pthread_mutex_unlock (&self->lock);
+  if (surplus != NULL)
+    warm_free (surplus);
   if (found != take_warm)
     warm_free (take_warm);
   return found;
@@ -236,6 +287,18 @@ warm_ready (struct linux_provider *self, struct coffer_call *call,
   return code;
 }
 
+static int32_t
+warm_check (struct linux_provider *self, struct coffer_call *call,
+            struct warm *warm)
+{
+  int32_t code;
+
+  pthread_mutex_lock (&warm->busy);
+  code = warm_ready (self, call, warm);
+  pthread_mutex_unlock (&warm->busy);
+  return code;
+}
+
 int32_t
 linux_warm_open (struct coffer_call *call, void *data, const char *profile,
                  int32_t in, const struct coffer_warm_open_opts *opts)
@@ -264,46 +327,35 @@ linux_warm_open (struct coffer_call *call, void *data, const char *profile,
   if (warm == NULL)
     return fail_with (call, COFFER_LIMIT, "warm: at most %d at once",
                       WARMS_MAX);
-  pthread_mutex_lock (&warm->busy);
-  code = warm_ready (self, call, warm);
-  pthread_mutex_unlock (&warm->busy);
+  code = warm_check (self, call, warm);
+  snprintf (name, sizeof name, "w%u", warm->number);
+  warm_leave (self, warm);
   if (code != COFFER_OK)
     return code;
-  snprintf (name, sizeof name, "w%u", warm->number);
   info.exec = name;
   info.state = "running";
   return coffer_emit_exec_info (call, &info);
 }
 
-int32_t
-warm_call (struct linux_provider *self, struct coffer_call *call,
-           struct warm *warm, const struct sandbox *sb, int *gate,
-           pid_t *asked)
-{
-  coffer_autoclose int theirs = -1;
-  int pair[2], r = 0;
-  int32_t code;
+/* ---- copies ------------------------------------------------------------- */
 
-  if (sb == NULL)
-    return coffer_fail (call, COFFER_CONFLICT,
-                        "warm: only into a sandbox that the same host process "
-                        "has made");
-  if (!sb->joinable)
-    return coffer_fail (call, COFFER_CONFLICT, WARM_INTO);
-  if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == -1)
-    return coffer_fail_errno (call, errno, "socketpair");
-  *gate = pair[0];
-  theirs = pair[1];
+static int32_t
+warm_call (struct linux_provider *self, struct coffer_call *call,
+           struct warm *warm, int init, int gate, pid_t *asked)
+{
+  int32_t code;
+  int r = 0;
+
   pthread_mutex_lock (&warm->busy);
   code = warm_ready (self, call, warm);
   if (code == COFFER_OK) {
-    r = zygote_fork (call, &warm->now, sb->pidfd, theirs);
+    r = zygote_fork (call, &warm->now, init, gate);
     /* It has ended just now. */
     if (r == -1 && (errno == EPIPE || errno == ECONNRESET)) {
       zygote_end (&warm->now);
       code = warm_ready (self, call, warm);
       if (code == COFFER_OK)
-        r = zygote_fork (call, &warm->now, sb->pidfd, theirs);
+        r = zygote_fork (call, &warm->now, init, gate);
     }
   }
   *asked = warm->now.pid;
@@ -311,6 +363,116 @@ warm_call (struct linux_provider *self, struct coffer_call *call,
   if (code == COFFER_OK && r == -1)
     return coffer_fail_errno (call, errno, "warm: asking for a copy");
   return code;
+}
+
+static int32_t
+warm_ahead (struct linux_provider *self, struct coffer_call *call,
+            struct warm *warm, struct link *link, int init, pid_t *asked)
+{
+  coffer_autoclose int theirs = -1, ours = -1;
+  struct request request = { .type = INIT_AHEAD, .fds = &ours, .n_fds = 1 };
+  int pair[2];
+
+  if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == -1)
+    return coffer_fail_errno (call, errno, "socketpair");
+  ours = pair[0];
+  theirs = pair[1];
+  if (link_send (link, &request, call) == -1)
+    return coffer_fail_errno (call, errno, "asking the sandbox's init");
+  return warm_call (self, call, warm, init, theirs, asked);
+}
+
+/* ---- into a sandbox that is being made ---------------------------------- */
+
+/* As its init sees it (init/warm.c), which comes too late: by then the copy is
+ * on its way into it. */
+int
+copy_may (const struct making *making)
+{
+  const struct coffer_sandbox_spec *spec = making->spec;
+
+  return spec->filter != NULL && strcmp (spec->filter, "strict") == 0
+         && spec->template_name == NULL && making->network != NETWORK_HOST;
+}
+
+/* A copy of what stands ready begins to come in. */
+int32_t
+copy_begin (struct making *making)
+{
+  struct link link = { .fd = making->control, .serial = 1 };
+
+  return warm_ahead (making->self, making->call, making->warm, &link,
+                     making->pidfd, &making->asked);
+}
+
+int32_t
+copy_permit (struct making *making)
+{
+  int32_t code;
+
+  if (making->spec->warm == NULL)
+    return COFFER_OK;
+  code = warm_find (making->self, making->call, making->spec->warm,
+                    &making->warm);
+  if (code == COFFER_OK && !copy_may (making))
+    code = coffer_fail (making->call, COFFER_CONFLICT, WARM_INTO);
+  return code;
+}
+
+/* ---- into one that there is ---------------------------------------------- */
+
+/* 1: the init has said there what is to come in; 0: it has refused, or gone, and
+ * its answer says so. */
+static int
+gate_opens (const struct link *link, int gate, const struct coffer_call *call)
+{
+  struct pollfd fds[3] = { { gate, POLLIN, 0 }, { link->fd, POLLIN, 0 },
+                           { call->cancel_fd, POLLIN, 0 } };
+  const int64_t left = call->deadline_ns - coffer_now_ns ();
+  char byte;
+  int r;
+
+  do
+    r = poll (fds, 3, left > 0 ? (int) (left / 1000000) : 0);
+  while (r < 0 && errno == EINTR);
+  return r > 0 && recv (gate, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+int32_t
+warm_fits (struct coffer_call *call, const struct sandbox *sb)
+{
+  if (sb == NULL)
+    return coffer_fail (call, COFFER_CONFLICT,
+                        "warm: only into a sandbox that the same host process "
+                        "has made");
+  return sb->joinable ? COFFER_OK
+                      : coffer_fail (call, COFFER_CONFLICT, WARM_INTO);
+}
+
+/* Only once the init has not refused it is anybody sent for, who has rights over
+ * the sandbox. */
+int32_t
+warm_send (struct linux_provider *self, struct coffer_call *call,
+           struct warm *warm, struct link *link, struct request *request,
+           int *fds, pid_t *asked)
+{
+  coffer_autoclose int theirs = -1;
+  int pair[2], r;
+  int32_t code = warm_check (self, call, warm);
+
+  if (code != COFFER_OK)
+    return code;
+  if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == -1)
+    return coffer_fail_errno (call, errno, "socketpair");
+  theirs = pair[0];
+  fds[request->n_fds++] = pair[1];
+  r = link_send (link, request, call);
+  close (pair[1]);
+  if (r == -1)
+    return sandbox_ask_failed (call, "asking the sandbox's init");
+  return gate_opens (link, theirs, call)
+    ? warm_call (self, call, warm, link->sb->pidfd, theirs, asked)
+    : COFFER_OK;
 }
 
 void

@@ -46,6 +46,8 @@
 #define EXTENSION 3
 #define PROGRAM 4
 #define SOCKET 5
+/* What a copy calls first is looked up here, and not in each of them. */
+#define BIND_NOW "LD_BIND_NOW"
 
 /* The extension, the host's program, its modules; then one copy after another
  * goes on behind `serve`. */
@@ -64,21 +66,29 @@ static const char boot[]
     "         program.__dict__)\n"
     "    modules = sys.argv[1:]\n"
     "    del sys.argv[1:]\n"
+    "    import os\n"
+    "    os.environ.pop('" BIND_NOW "', None)\n"
+    "    before = dict(os.environb)\n"
     "    missing = program.prepare(modules)\n"
     "    if missing:\n"
     "        posix.write(5, b'M' + ', '.join(missing).encode()[:1024])\n"
-    "    import os\n"
-    "    environment = warm.serve(5)\n"
+    "    own = {name for name, value in os.environb.items()\n"
+    "           if before.get(name) != value}\n"
+    "    waits = warm.serve(5)\n"
     "except BaseException as error:\n"
     "    try: posix.write(5, b'E' + repr(error).encode()[:1024])\n"
     "    finally: posix._exit(1)\n"
-    "if environment is None:\n"
+    "if waits is None:\n"
     "    posix._exit(0)\n"
-    "os.environ.clear()\n"
-    "for entry in environment:\n"
-    "    name, _, value = entry.partition(b'=')\n"
-    "    os.environb[name] = value\n"
-    "del warm, Spec, source, modules, missing, environment\n"
+    "if waits and hasattr(program, 'ahead'):\n"
+    "    program.ahead()\n"
+    "environment = dict(e.split(b'=', 1) for e in warm.become())\n"
+    "for name in set(os.environb) - own - environment.keys():\n"
+    "    del os.environb[name]\n"
+    "for name, value in environment.items():\n"
+    "    if os.environb.get(name) != value:\n"
+    "        os.environb[name] = value\n"
+    "del warm, Spec, source, modules, missing, environment, waits, before, own\n"
     "program.run()\n"
     "posix._exit(0)\n";
 
@@ -293,7 +303,7 @@ child_main (void *data)
 {
   static const char *const envp[]
     = { "PATH=" PROGRAM_PATH, "HOME=/workspace", "USER=user",
-        "LANG=C.UTF-8", "TMPDIR=/tmp", NULL };
+        "LANG=C.UTF-8", "TMPDIR=/tmp", BIND_NOW "=1", NULL };
   static const uint64_t none = 0, usual[4] = { 0 };
   struct birth *birth = data;
   int i;

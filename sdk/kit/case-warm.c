@@ -31,6 +31,8 @@ static const char program[]
     "                .encode())\n"
     "    os._exit(count + 2)\n";
 
+#define MANY 20
+
 struct warm {
   const char *word, *handle;
 };
@@ -67,21 +69,29 @@ warm_new (struct kit *kit)
 /* Nothing can be started there from within; where a provider has no filter, any
  * sandbox will do. */
 static const char *
-strict_sandbox (struct kit *kit)
+sandbox_for (struct kit *kit, const char *handle)
 {
   struct coffer_sandbox_spec spec = kit_spec (kit);
   struct kit_reply reply = KIT_REPLY_INIT;
   const char *const id = kit_new_id (kit);
 
   spec.filter = "strict";
+  spec.warm = handle;
   if (kit_sandbox_create (kit_first (kit), &reply, id, &spec, NULL)
       == COFFER_UNSUPPORTED) {
     kit_reply_reset (&reply);
-    return kit_sandbox (kit);
+    spec.filter = NULL;
+    kit_sandbox_create (kit_first (kit), &reply, id, &spec, NULL);
   }
   KIT_OK (kit, reply.code, &reply, "create a sandbox with the filter strict");
   kit_reply_reset (&reply);
   return id;
+}
+
+static const char *
+strict_sandbox (struct kit *kit)
+{
+  return sandbox_for (kit, NULL);
 }
 
 /* The command itself must not run: what it would write is of its own. */
@@ -90,15 +100,15 @@ static const char *const command[] = { "sh", "-c", "echo cold; read word; exit 9
 
 /* What it wrote, and in *exit how it ended. */
 static char *
-warm_run (struct kit *kit, const struct warm *warm, const char *told,
-          const struct coffer_exec_exit **exit)
+run_in (struct kit *kit, const char *id, const char *handle, const char *told,
+        const struct coffer_exec_exit **exit)
 {
   const struct coffer_exec_start_opts opts
-    = { .size = sizeof opts, .warm = warm->handle };
+    = { .size = sizeof opts, .warm = handle };
   struct case_run run;
   char *text;
 
-  case_start_argv (kit, strict_sandbox (kit), command, 1, &opts, &run);
+  case_start_argv (kit, id, command, 1, &opts, &run);
   case_send (&run, told);
   case_close (&run.in);
   text = case_rest (&run, NULL);
@@ -106,20 +116,79 @@ warm_run (struct kit *kit, const struct warm *warm, const char *told,
   return text;
 }
 
-static void
-runs (struct kit *kit)
+static char *
+warm_run (struct kit *kit, const struct warm *warm, const char *told,
+          const struct coffer_exec_exit **exit)
 {
-  const struct warm warm = warm_new (kit);
+  return run_in (kit, strict_sandbox (kit), warm->handle, told, exit);
+}
+
+static void
+runs_in (struct kit *kit, const char *id, const struct warm *warm)
+{
   const char *const told = kit_random_word (kit, 12);
   const char *const wanted
-    = kit_text (kit, "%s %s 1 new there", warm.word, told);
+    = kit_text (kit, "%s %s 1 new there", warm->word, told);
   const struct coffer_exec_exit *exit;
-  const char *const text = warm_run (kit, &warm, told, &exit);
+  const char *const text = run_in (kit, id, warm->handle, told, &exit);
 
   KIT_CHECK (kit, strcmp (text, wanted) == 0,
              "a copy of the program was to write \"%s\": \"%s\" came", wanted,
              case_shown (kit, text, strlen (text)));
   case_expect_code (kit, exit, 3, "a copy of the program");
+}
+
+static void
+runs (struct kit *kit)
+{
+  const struct warm warm = warm_new (kit);
+
+  runs_in (kit, strict_sandbox (kit), &warm);
+}
+
+/* What waits in a sandbox is no command yet, and holds nobody to anything. */
+static void
+ahead (struct kit *kit)
+{
+  const struct warm warm = warm_new (kit), other = warm_new (kit);
+  const char *const id = sandbox_for (kit, warm.handle);
+  struct coffer_sandbox_spec spec = kit_spec (kit);
+  struct kit_reply reply = KIT_REPLY_INIT;
+  const struct coffer_exec_exit *exit;
+  const char *text;
+
+  KIT_OK (kit, kit_exec_list (kit_first (kit), &reply, id, NULL), &reply,
+          "exec_list of a sandbox that nothing was started in");
+  KIT_CHECK (kit, kit_reply_exec_info (&reply, 0) == NULL,
+             "exec_list of a sandbox that nothing was started in: a command "
+             "is there");
+  kit_reply_reset (&reply);
+  runs_in (kit, id, &warm);
+  runs_in (kit, sandbox_for (kit, warm.handle), &other);
+  text = run_in (kit, sandbox_for (kit, warm.handle), NULL, "on\n", &exit);
+  KIT_CHECK (kit, strcmp (text, "cold\n") == 0,
+             "a command of the sandbox's own was to write \"cold\": \"%s\" "
+             "came", case_shown (kit, text, strlen (text)));
+  case_expect_code (kit, exit, 9, "a command of the sandbox's own");
+  spec.warm = kit_random_word (kit, 10);
+  KIT_CODE (kit,
+            kit_sandbox_create (kit_first (kit), &reply, kit_new_id (kit),
+                                &spec, NULL),
+            &reply, COFFER_NOT_FOUND,
+            "sandbox_create with a handle that nobody gave");
+  kit_reply_reset (&reply);
+}
+
+/* More than anybody keeps: the one that was just given holds. */
+static void
+many (struct kit *kit)
+{
+  struct warm warm = warm_new (kit);
+  int i;
+
+  for (i = 0; i < MANY; i++)
+    warm = warm_new (kit);
+  runs_in (kit, strict_sandbox (kit), &warm);
 }
 
 /* Of what a copy wrote, what an earlier one may have left; that a copy wrote it
@@ -196,6 +265,7 @@ unclaimed (struct kit *kit)
   struct kit_reply reply = KIT_REPLY_INIT;
   const struct coffer_exec_start_opts opts
     = { .size = sizeof opts, .warm = kit_random_word (kit, 10) };
+  struct coffer_sandbox_spec spec = kit_spec (kit);
 
   if (kit_claims (kit, "exec.warm"))
     return;
@@ -204,6 +274,13 @@ unclaimed (struct kit *kit)
                             command, NULL, NULL, -1, -1, -1, &opts),
             &reply, COFFER_UNSUPPORTED,
             "exec_start with warm, where exec.warm is not claimed");
+  kit_reply_reset (&reply);
+  spec.warm = opts.warm;
+  KIT_CODE (kit,
+            kit_sandbox_create (kit_first (kit), &reply, kit_new_id (kit),
+                                &spec, NULL),
+            &reply, COFFER_UNSUPPORTED,
+            "sandbox_create with warm, where exec.warm is not claimed");
   kit_reply_reset (&reply);
 }
 
@@ -216,6 +293,13 @@ const struct kit_case kit_warm_cases[] = {
     "Nothing that a copy changes is seen by the next, nor by one of another "
     "handle.",
     fresh, 60000 },
+  { "warm.ahead", "exec.warm exec.stdin",
+    "A sandbox that is made for a handle has no command; the first is a copy of "
+    "what it was made for, of another, or neither, as exec_start says.",
+    ahead, 60000 },
+  { "warm.many", "exec.warm exec.stdin",
+    "However many handles were given before, the last one holds.",
+    many, 60000 },
   { "warm.unknown", "exec.warm", "A handle that nobody gave is NOT_FOUND.",
     unknown },
   { "warm.timeout", "exec.warm exec.stdin",

@@ -41,7 +41,7 @@ records_lie_where_they_did (void **state)
   AT (mount, source_fd, 24);
   AT (mount, writable, 28);
 
-  SIZE (sandbox_spec, 192);
+  SIZE (sandbox_spec, 200);
   AT (sandbox_spec, template_name, 8);
   AT (sandbox_spec, image, 16);
   AT (sandbox_spec, profile, 24);
@@ -68,6 +68,7 @@ records_lie_where_they_did (void **state)
   AT (sandbox_spec, file_bytes, 176);
   AT (sandbox_spec, open_files, 184);
   AT (sandbox_spec, template_fd, 188);
+  AT (sandbox_spec, warm, 192);
 
   SIZE (sandbox_info, 88);
   AT (sandbox_info, sandbox, 8);

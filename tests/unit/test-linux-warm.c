@@ -450,17 +450,19 @@ leads (const struct standing *one)
 }
 
 static void
-test_it_is_held_as_any_command (void **state)
+held_as_any_command (int ahead)
 {
+  struct coffer_sandbox_spec spec = strict;
   struct standing cold, copy;
   char a[8192], b[8192];
   char handle[32];
 
-  (void) state;
   assert_int_equal (open_with (waiting, NULL), COFFER_OK);
   snprintf (handle, sizeof handle, "%s", host.exec);
+  if (ahead)
+    spec.warm = handle;
   stand (&cold, "cold", NULL);
-  stand (&copy, "copy", handle);
+  stand_in (&copy, "copy", &spec, handle);
   same_status (&copy, &cold);
   file_of (cold.pid, "limits", a, sizeof a);
   file_of (copy.pid, "limits", b, sizeof b);
@@ -475,6 +477,153 @@ test_it_is_held_as_any_command (void **state)
   leads (&copy);
   fall (&cold);
   fall (&copy);
+}
+
+static void
+test_it_is_held_as_any_command (void **state)
+{
+  (void) state;
+  held_as_any_command (0);
+}
+
+/* ---- ahead -------------------------------------------------------------- */
+
+static void
+test_one_that_waited_is_held_as_any_command (void **state)
+{
+  (void) state;
+  held_as_any_command (1);
+}
+
+/* A copy has been made and has come in by then. */
+static int
+waiting_in (const char *id)
+{
+  int pid;
+
+  while ((pid = child_of (host.pid)) == 0)
+    poll (NULL, 0, 5);
+  assert_int_equal (host.ops->exec_list (host_call (&host, 5000), host.self, id,
+                                         NULL), COFFER_OK);
+  assert_string_equal (host.infos, "");
+  return pid;
+}
+
+static void
+test_what_waits_is_the_command_that_begins (void **state)
+{
+  struct coffer_sandbox_spec spec = strict;
+  int single, init, pid;
+  char expected[64];
+
+  (void) state;
+  for (single = 0; single < 2; single++) {
+    spec.single_exec = single != 0;
+    host.warm = spec.warm = warm ();
+    create ("waits", &spec);
+    init = host.pid;
+    pid = waiting_in ("waits");
+    assert_int_equal (host_run (&host, "waits", python, NULL,
+                                "print(os.getpid(), count)", 0, &outcome),
+                      COFFER_OK);
+    /* Its number inside, where the init is 1, and nothing else was. */
+    assert_true (pid != init);
+    snprintf (expected, sizeof expected, "%d 1\n", atoi (outcome.out));
+    assert_string_equal (outcome.out, expected);
+    assert_int_equal (host.exit.code, 0);
+    host_kill (&host, "waits");
+  }
+  host.warm = NULL;
+}
+
+/* What it did while it waited was nobody's. */
+static void
+test_time_begins_with_the_command (void **state)
+{
+  static const char busy[]
+    = "import os, time\n"
+      "def prepare(modules): return []\n"
+      "def ahead():\n"
+      "    until = time.process_time() + 0.3\n"
+      "    while time.process_time() < until: pass\n"
+      "def run():\n"
+      "    os.read(0, 1)\n"
+      "    os._exit(0)\n";
+  struct coffer_sandbox_spec spec = strict;
+  char handle[32], text[4096];
+  unsigned long user, system;
+  int pid;
+
+  (void) state;
+  assert_int_equal (open_with (busy, NULL), COFFER_OK);
+  snprintf (handle, sizeof handle, "%s", host.exec);
+  host.warm = spec.warm = handle;
+  create ("busy", &spec);
+  pid = waiting_in ("busy");
+  /* In ticks of 10 ms, each rounded down: it is all but through. */
+  do {
+    poll (NULL, 0, 5);
+    file_of (pid, "stat", text, sizeof text);
+    assert_int_equal (sscanf (strrchr (text, ')'),
+                              ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
+                              "%lu %lu", &user, &system), 2);
+  } while (user + system < 28);
+  assert_int_equal (host_run (&host, "busy", python, NULL, "x", 0, &outcome),
+                    COFFER_OK);
+  assert_true (host.exit.cpu_us < 200000);
+  host.warm = NULL;
+  host_kill (&host, "busy");
+}
+
+static void
+test_a_command_does_without_what_waits (void **state)
+{
+  struct coffer_sandbox_spec spec = strict;
+  int pid;
+
+  (void) state;
+  spec.warm = warm ();
+  create ("without", &spec);
+  pid = waiting_in ("without");
+  assert_int_equal (host_run (&host, "without", python, NULL, NULL, 0,
+                              &outcome), COFFER_OK);
+  assert_string_equal (outcome.out, "cold");
+  assert_int_equal (kill (pid, 0), -1);
+  host_kill (&host, "without");
+}
+
+static void
+test_one_that_has_ended_is_no_command (void **state)
+{
+  struct coffer_sandbox_spec spec = strict;
+  int pid;
+
+  (void) state;
+  host.warm = spec.warm = warm ();
+  create ("ended", &spec);
+  pid = waiting_in ("ended");
+  assert_int_equal (kill (pid, SIGKILL), 0);
+  while (kill (pid, 0) == 0)
+    poll (NULL, 0, 5);
+  assert_int_equal (host_run (&host, "ended", python, NULL, "print(1)", 0,
+                              &outcome), COFFER_OK);
+  assert_string_equal (outcome.out, "");
+  assert_true (host.exit.failure != NULL);
+  host.warm = NULL;
+  host_kill (&host, "ended");
+}
+
+static void
+test_who_may_wait_inside (void **state)
+{
+  struct coffer_sandbox_spec spec = strict;
+
+  (void) state;
+  spec.warm = "w0";
+  assert_int_equal (host_create (&host, "wrong", &spec), COFFER_NOT_FOUND);
+  spec.warm = warm ();
+  spec.filter = NULL;
+  assert_int_equal (host_create (&host, "wrong", &spec), COFFER_CONFLICT);
 }
 
 /* The groups that a process is in, less the sandbox's own name. */
@@ -753,6 +902,54 @@ test_refusals (void **state)
   assert_int_equal (host_kill (&host, "general"), COFFER_OK);
 }
 
+/* Whoever comes in has rights over the sandbox, so that nobody is even sent for
+ * where something ran. */
+static void
+test_a_refusal_sends_for_nobody (void **state)
+{
+  char handle[32];
+  int pid;
+
+  (void) state;
+  snprintf (handle, sizeof handle, "%s", warm ());
+  create ("used", &strict);
+  assert_int_equal (host_run (&host, "used", python, NULL, NULL, 0, &outcome),
+                    COFFER_OK);
+  pid = interpreter ();
+  assert_true (pid > 0);
+  assert_int_equal (kill (pid, SIGSTOP), 0);
+  assert_int_equal (start_with ("used", handle, 0), COFFER_CONFLICT);
+  assert_non_null (strstr (host.error, "started in this sandbox before"));
+  assert_int_equal (kill (pid, SIGCONT), 0);
+  assert_int_equal (host_kill (&host, "used"), COFFER_OK);
+}
+
+/* ---- handles ------------------------------------------------------------ */
+
+static void
+test_handles_are_given_back (void **state)
+{
+  char first[32], used[32], text[8192];
+  int i;
+
+  (void) state;
+  snprintf (used, sizeof used, "%s", warm ());
+  assert_int_equal (open_with (waiting, NULL), COFFER_OK);
+  snprintf (first, sizeof first, "%s", host.exec);
+  for (i = 0; i < 16; i++) {
+    snprintf (text, sizeof text, "number = %d\n%s", i, program);
+    assert_int_equal (open_with (text, NULL), COFFER_OK);
+    /* One that is used stays. */
+    assert_string_equal (warm (), used);
+  }
+  create ("back", &strict);
+  assert_int_equal (start_with ("back", first, 0), COFFER_NOT_FOUND);
+  assert_int_equal (start_with ("back", used, 0), COFFER_OK);
+  assert_int_equal (host_kill (&host, "back"), COFFER_OK);
+  assert_int_equal (open_with (waiting, NULL), COFFER_OK);
+  assert_string_not_equal (host.exec, first);
+}
+
 /* ---- many --------------------------------------------------------------- */
 
 #define THREADS 4
@@ -840,6 +1037,12 @@ main (void)
     cmocka_unit_test (test_time_ends_it),
     cmocka_unit_test (test_a_sandbox_for_one),
     cmocka_unit_test (test_it_is_held_as_any_command),
+    cmocka_unit_test (test_one_that_waited_is_held_as_any_command),
+    cmocka_unit_test (test_what_waits_is_the_command_that_begins),
+    cmocka_unit_test (test_time_begins_with_the_command),
+    cmocka_unit_test (test_a_command_does_without_what_waits),
+    cmocka_unit_test (test_one_that_has_ended_is_no_command),
+    cmocka_unit_test (test_who_may_wait_inside),
     cmocka_unit_test (test_it_is_in_the_same_groups),
     cmocka_unit_test (test_what_it_tries_comes_to_the_same),
     cmocka_unit_test (test_it_has_no_rights_itself),
@@ -848,6 +1051,8 @@ main (void)
     cmocka_unit_test (test_programs_that_fail),
     cmocka_unit_test (test_the_same_is_opened_once),
     cmocka_unit_test (test_refusals),
+    cmocka_unit_test (test_a_refusal_sends_for_nobody),
+    cmocka_unit_test (test_handles_are_given_back),
     cmocka_unit_test (test_many_at_once),
   };
 

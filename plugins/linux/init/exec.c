@@ -168,9 +168,9 @@ static void
 command_run (struct command *command, struct start *start)
 {
   start->tag = single_mode ? 0 : command->id;
-  command->pid = start->gate >= 0
-    ? warm_start (start, command->id, start->gate)
-    : process_start (start, single_mode);
+  command->pid = start->come ? warm_start (start, command->id)
+                             : process_start (start, single_mode);
+  command->used_us = start->used_us;
   if (start->error == 0)
     return;
   command->exit.code = -1;
@@ -204,6 +204,8 @@ exec_start (struct packet *packet, struct command **out)
   if (packet->header->type == INIT_WARM && (r = warm_refused ()) < 0)
     return (int) r;
   r = request_read (&request, &start, packet, &body, rest);
+  if (r == 0 && !(body.flags & EXEC_AHEAD))
+    warm_drop ();
   if (r == 0 && (command = command_new ()) == NULL)
     r = -EAGAIN_;
   if (r == 0) {
@@ -300,8 +302,10 @@ child_reap (int pid, struct command *whose)
   reaped_us += rusage_us (&usage);
   if (command != NULL)
     whose = command;
-  if (whose != NULL && !whose->ended) {
+  if (whose != NULL && whose->id != 0 && !whose->ended) {
     whose->exit.cpu_us += rusage_us (&usage);
+    if (command != NULL && whose->exit.cpu_us >= command->used_us)
+      whose->exit.cpu_us -= command->used_us;
     if (command == NULL && (draining || whose->sweeping))
       whose->exit.killed++;
   }

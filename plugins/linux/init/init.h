@@ -273,6 +273,7 @@ struct command {
   uint64_t cap;                 /* of each spool */
   int64_t deadline_ns;          /* CLOCK_MONOTONIC, 0: none */
   int64_t begun_ns;
+  uint64_t used_us;             /* by its process, before it was a command */
   int ended;
   int tell;                     /* its starter waits for its end already */
   int sweeping;                 /* its time is over, and it is being ended */
@@ -310,7 +311,9 @@ struct start {
   uint32_t rows, columns;
   uint32_t tag;                 /* 0: none */
   int report;                   /* closed once it is the program, -1 */
-  int gate;                     /* of a process that comes in, -1 */
+  int come;                     /* it is a process that comes in */
+  int gate;                     /* of that, -1: it waits here */
+  uint64_t used_us;             /* by it, before it was a command */
   volatile int error;           /* errno, 0: it runs */
   volatile uint32_t step;
 };
@@ -326,7 +329,10 @@ void warm_prepare (const struct plan *plan);
 size_t warm_groups (const int *fds, size_t n);
 int warm_refused (void);        /* 0 or a negative errno */
 /* Lets one in: its number; 0: there is none, and start says why. */
-int warm_start (struct start *start, uint32_t id, int gate);
+int warm_start (struct start *start, uint32_t id);
+/* Lets one in that waits to be the first command; and ends it. */
+void warm_ahead (struct packet *packet);
+void warm_drop (void);
 
 /* ---- spool.c ------------------------------------------------------------ */
 

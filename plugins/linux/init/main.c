@@ -502,6 +502,9 @@ request_serve (struct connection *connection, struct packet *packet)
     return;
   case INIT_END:
     init_exit_now (0);
+  case INIT_AHEAD:
+    warm_ahead (packet);
+    return;
   case INIT_CHANNEL:
     if (packet->n_fds == 1) {
       connection_add (packet->fds[0], 1);

@@ -156,9 +156,12 @@ start_fill (struct start *start, const struct request *request,
   }
   start->gate = -1;
   if (packet->header->type == INIT_WARM) {
-    if (next >= packet->n_fds || (body->flags & (EXEC_TTY | EXEC_BACKGROUND)))
+    start->come = 1;
+    if (body->flags & (EXEC_TTY | EXEC_BACKGROUND)
+        || (next >= packet->n_fds && !(body->flags & EXEC_AHEAD)))
       return -EPROTO_;
-    start->gate = packet->fds[next];
+    if (!(body->flags & EXEC_AHEAD))
+      start->gate = packet->fds[next];
   }
   start->argv = request->vector;
   start->envp = request->vector + request->argc + request->envc + 2;

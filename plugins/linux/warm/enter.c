@@ -8,7 +8,8 @@
  * enters the namespaces, which it could not leave again; the second is in the
  * sandbox's process namespace, and its end makes the third, which is the copy,
  * a child of the sandbox's init.  Nothing of the sandbox's runs before the init
- * has said GO.
+ * has said GO; until then the copy may do what it will do again with any code,
+ * so that its memory is its own when there is some.
  *
  * What a cold command inherits of the init the copy takes on here, in the order
  * of init/confine.c and init/process.c, by system calls and with what the init
@@ -16,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -47,14 +49,19 @@
 #define GATE 3
 #define TURNS 20000             /* of a tenth of a millisecond */
 
-static union {
-  struct init_header header;
-  char bytes[INIT_MESSAGE_MAX];
-} packet;
+struct message {
+  union {
+    struct init_header header;
+    char bytes[INIT_MESSAGE_MAX];
+  } packet;
+  size_t size;
+  int fds[JOIN_DESCRIPTORS];
+  size_t n_fds;
+};
 
+static struct message joining, going;
 static struct init_join join;
-static int fds[JOIN_DESCRIPTORS];
-static size_t n_fds;
+static struct init_go go;
 static const struct sock_filter *filters[2];
 static const char *strings;
 
@@ -82,54 +89,26 @@ give_up (int gate, uint32_t step)
 /* ---- what it is to become ----------------------------------------------- */
 
 static int
-rights_take (struct msghdr *message)
+rights_take (struct message *in, struct msghdr *message)
 {
   struct cmsghdr *at = CMSG_FIRSTHDR (message);
 
-  if (at == NULL || at->cmsg_level != SOL_SOCKET
-      || at->cmsg_type != SCM_RIGHTS)
+  in->n_fds = 0;
+  if (at == NULL)
+    return 0;
+  if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS)
     return -1;
-  n_fds = (at->cmsg_len - CMSG_LEN (0)) / sizeof (int);
-  if (n_fds > JOIN_DESCRIPTORS)
+  in->n_fds = (at->cmsg_len - CMSG_LEN (0)) / sizeof (int);
+  if (in->n_fds > JOIN_DESCRIPTORS)
     return -1;
-  memcpy (fds, CMSG_DATA (at), n_fds * sizeof (int));
+  memcpy (in->fds, CMSG_DATA (at), in->n_fds * sizeof (int));
   return 0;
 }
 
-/* Where each part lies, and that all of it is there. */
 static int
-join_split (size_t size)
+message_take (int gate, struct message *in, uint16_t type)
 {
-  const char *at = packet.bytes + sizeof packet.header;
-  const size_t most = sizeof packet / sizeof (struct sock_filter);
-  size_t programs, need = 3;
-
-  if (size < sizeof packet.header + sizeof join
-      || packet.header.magic != INIT_MAGIC || packet.header.type != INIT_JOIN
-      || packet.header.size != size)
-    return -1;
-  memcpy (&join, at, sizeof join);
-  if (join.size != sizeof join || join.general > most || join.strict > most)
-    return -1;
-  at += sizeof join;
-  programs = (join.general + (size_t) join.strict)
-             * sizeof (struct sock_filter);
-  if (size != sizeof packet.header + sizeof join + programs
-                + join.strings_size
-      || join.strings_size == 0 || packet.bytes[size - 1] != '\0')
-    return -1;
-  filters[0] = (const struct sock_filter *) (const void *) at;
-  filters[1] = filters[0] + join.general;
-  strings = at + programs;
-  need += (join.flags & JOIN_LANDLOCK) != 0;
-  need += (join.flags & JOIN_SCOPE) != 0;
-  return n_fds >= need ? 0 : -1;
-}
-
-static int
-join_receive (int gate)
-{
-  struct iovec iov = { packet.bytes, sizeof packet };
+  struct iovec iov = { in->packet.bytes, sizeof in->packet };
   union {
     struct cmsghdr header;
     char bytes[CMSG_SPACE (JOIN_DESCRIPTORS * sizeof (int))];
@@ -145,9 +124,59 @@ join_receive (int gate)
   if (r < 0)
     return -1;
   errno = EPROTO;
-  if (r == 0 || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+  in->size = (size_t) r;
+  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0
+      || rights_take (in, &message) == -1
+      || in->size < sizeof in->packet.header
+      || in->packet.header.magic != INIT_MAGIC
+      || in->packet.header.type != type
+      || in->packet.header.size != in->size)
     return -1;
-  return rights_take (&message) == -1 ? -1 : join_split ((size_t) r);
+  return 0;
+}
+
+/* Where each part lies, and that all of it is there. */
+static int
+join_split (void)
+{
+  const struct message *in = &joining;
+  const char *at = in->packet.bytes + sizeof in->packet.header;
+  const size_t most = sizeof in->packet / sizeof (struct sock_filter);
+  size_t programs, need = 0;
+
+  if (in->size < sizeof in->packet.header + sizeof join)
+    return -1;
+  memcpy (&join, at, sizeof join);
+  if (join.size != sizeof join || join.general > most || join.strict > most)
+    return -1;
+  at += sizeof join;
+  programs = (join.general + (size_t) join.strict)
+             * sizeof (struct sock_filter);
+  if (in->size != sizeof in->packet.header + sizeof join + programs)
+    return -1;
+  filters[0] = (const struct sock_filter *) (const void *) at;
+  filters[1] = filters[0] + join.general;
+  need += (join.flags & JOIN_LANDLOCK) != 0;
+  need += (join.flags & JOIN_SCOPE) != 0;
+  return in->n_fds >= need ? 0 : -1;
+}
+
+static int
+go_split (void)
+{
+  const struct message *in = &going;
+  const char *at = in->packet.bytes + sizeof in->packet.header;
+
+  if (in->size < sizeof in->packet.header + sizeof go
+      || in->n_fds != GO_DESCRIPTORS)
+    return -1;
+  memcpy (&go, at, sizeof go);
+  strings = at + sizeof go;
+  return go.size == sizeof go && go.strings_size > 0
+             && in->size == sizeof in->packet.header + sizeof go
+                            + go.strings_size
+             && in->packet.bytes[in->size - 1] == '\0'
+    ? 0 : -1;
 }
 
 /* ---- taking it on ------------------------------------------------------- */
@@ -155,11 +184,11 @@ join_receive (int gate)
 static int
 groups_enter (void)
 {
-  size_t i = 3 + ((join.flags & JOIN_LANDLOCK) != 0)
+  size_t i = ((join.flags & JOIN_LANDLOCK) != 0)
              + ((join.flags & JOIN_SCOPE) != 0);
 
-  for (; i < n_fds; i++)
-    if (write (fds[i], "0", 1) != 1)
+  for (; i < joining.n_fds; i++)
+    if (write (joining.fds[i], "0", 1) != 1)
       return -1;
   return 0;
 }
@@ -207,27 +236,33 @@ capabilities_drop (void)
 static int
 landlock_enter (void)
 {
-  size_t at = 3;
+  size_t at = 0;
 
   if ((join.flags & JOIN_LANDLOCK)
-      && syscall (SYS_landlock_restrict_self, fds[at++], 0) == -1)
+      && syscall (SYS_landlock_restrict_self, joining.fds[at++], 0) == -1)
     return -1;
   return (join.flags & JOIN_SCOPE)
-             && syscall (SYS_landlock_restrict_self, fds[at], 0) == -1
+             && syscall (SYS_landlock_restrict_self, joining.fds[at], 0) == -1
     ? -1 : 0;
 }
 
-/* Three streams, the gate, and nothing else. */
+/* The gate and, so far, three times nothing. */
 static int
-descriptors_settle (int gate)
+gate_settle (int gate)
+{
+  if (gate != GATE && dup3 (gate, GATE, O_CLOEXEC) == -1)
+    return -1;
+  return (int) syscall (SYS_close_range, GATE + 1, ~0u, 0);
+}
+
+static int
+streams_settle (void)
 {
   int i;
 
-  for (i = 0; i < 3; i++)
-    if (dup2 (fds[i], i) == -1)
+  for (i = 0; i < GO_DESCRIPTORS; i++)
+    if (dup2 (going.fds[i], i) == -1)
       return -1;
-  if (gate != GATE && dup3 (gate, GATE, O_CLOEXEC) == -1)
-    return -1;
   return (int) syscall (SYS_close_range, GATE + 1, ~0u, 0);
 }
 
@@ -259,20 +294,6 @@ parent_await (void)
 }
 
 static int
-go_await (void)
-{
-  struct init_header go;
-  ssize_t r;
-
-  do
-    r = read (GATE, &go, sizeof go);
-  while (r < 0 && errno == EINTR);
-  return r == (ssize_t) sizeof go && go.magic == INIT_MAGIC
-             && go.type == INIT_GO
-    ? 0 : -1;
-}
-
-static int
 strict_enter (void)
 {
   if (filter_enter (1) == -1)
@@ -286,11 +307,11 @@ strict_enter (void)
 }
 
 static void
-copy_become (int gate, struct warm_entered *out)
+copy_join (int gate)
 {
   sigset_t none;
 
-  if (join_receive (gate) == -1)
+  if (message_take (gate, &joining, INIT_JOIN) == -1 || join_split () == -1)
     give_up (gate, STEP_ENTER);
   if (groups_enter () == -1)
     give_up (gate, STEP_GROUP);
@@ -299,12 +320,10 @@ copy_become (int gate, struct warm_entered *out)
   umask (022);
   if (limits_set () == -1 || capabilities_drop () == -1)
     give_up (gate, STEP_CONFINE);
-  if (chdir (strings) == -1)
-    give_up (gate, STEP_CWD);
   /* What it was before had rights, and this was taken away with them. */
   if (landlock_enter () == -1 || prctl (PR_SET_DUMPABLE, 1, 0, 0, 0) == -1)
     give_up (gate, STEP_CONFINE);
-  if (descriptors_settle (gate) == -1)
+  if (gate_settle (gate) == -1)
     give_up (gate, STEP_STREAMS);
   sigemptyset (&none);
   sigprocmask (SIG_SETMASK, &none, NULL);
@@ -313,12 +332,29 @@ copy_become (int gate, struct warm_entered *out)
   if (parent_await () == -1)
     give_up (GATE, STEP_FORK);
   tell (GATE, STEP_NONE, 0);
-  if (go_await () == -1)
+}
+
+int
+warm_waits (void)
+{
+  struct pollfd gate = { GATE, POLLIN, 0 };
+
+  return (join.flags & JOIN_AHEAD) != 0 && poll (&gate, 1, 0) == 0;
+}
+
+void
+warm_become (struct warm_entered *out)
+{
+  if (message_take (GATE, &going, INIT_GO) == -1 || go_split () == -1)
     _exit (127);
+  if (chdir (strings) == -1)
+    give_up (GATE, STEP_CWD);
+  if (streams_settle () == -1)
+    give_up (GATE, STEP_STREAMS);
   if (strict_enter () == -1)
     give_up (GATE, STEP_FILTER);
   close (GATE);
-  out->envc = join.envc;
+  out->envc = go.envc;
   out->env = strings + strlen (strings) + 1;
 }
 
@@ -332,7 +368,7 @@ wait_for (pid_t pid)
 }
 
 int
-warm_enter (int pidfd, int gate, struct warm_entered *out)
+warm_enter (int pidfd, int gate)
 {
   volatile pid_t first, second, copy;
 
@@ -344,7 +380,7 @@ warm_enter (int pidfd, int gate, struct warm_entered *out)
     if (second == 0) {
       copy = fork ();
       if (copy == 0) {
-        copy_become (gate, out);
+        copy_join (gate);
         return 1;
       }
       if (copy == -1)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The extension of Python by which an interpreter stands ready: coffer_warm,
- * with one function.
+ * with two functions.
  *
- *   serve (SOCKET)   waits for sandboxes to fork into.  Returns the environment,
- *                    a list of bytes, in each copy; None when the socket is
- *                    closed, or nobody has asked for anything for a while.
+ *   serve (SOCKET)   waits for sandboxes to fork into.  Returns in each copy
+ *                    whether there is nothing for it to do yet; None when the
+ *                    socket is closed, or nobody has asked for anything for a
+ *                    while.
+ *   become ()        in a copy: waits for what there is to do, and returns the
+ *                    environment, a list of bytes.
  *
  * Only what is stable of Python's interface is used, so that one file serves
  * every version from 3.9 on. */
@@ -103,7 +106,6 @@ static PyObject *
 serve (PyObject *module, PyObject *argument)
 {
   const long fd = PyLong_AsLong (argument);
-  struct warm_entered entered;
   int fds[2], copy;
 
   (void) module;
@@ -118,10 +120,10 @@ serve (PyObject *module, PyObject *argument)
     Py_RETURN_NONE;
   while (wait_request ((int) fd) && request_take ((int) fd, fds)) {
     PyOS_BeforeFork ();
-    copy = warm_enter (fds[0], fds[1], &entered);
+    copy = warm_enter (fds[0], fds[1]);
     if (copy) {
       PyOS_AfterFork_Child ();
-      return environment_list (&entered);
+      return PyBool_FromLong (warm_waits ());
     }
     PyOS_AfterFork_Parent ();
     close (fds[0]);
@@ -130,7 +132,19 @@ serve (PyObject *module, PyObject *argument)
   Py_RETURN_NONE;
 }
 
+static PyObject *
+become (PyObject *module, PyObject *none)
+{
+  struct warm_entered entered;
+
+  (void) module;
+  (void) none;
+  warm_become (&entered);
+  return environment_list (&entered);
+}
+
 static PyMethodDef methods[] = { { "serve", serve, METH_O, NULL },
+                                 { "become", become, METH_NOARGS, NULL },
                                  { NULL, NULL, 0, NULL } };
 static struct PyModuleDef definition
   = { PyModuleDef_HEAD_INIT, "coffer_warm", NULL, -1, methods,

@@ -147,7 +147,8 @@
   FIELD (u64, address_bytes, 1, "address space of each process; 0: no cap")   \
   FIELD (u64, file_bytes, 1, "largest file that is written; 0: no cap")       \
   FIELD (u32, open_files, 1, "descriptors of each process; 0: provider's default") \
-  FIELD (fd, template_fd, 1, "root folder of template_name, opened O_PATH by the host")
+  FIELD (fd, template_fd, 1, "root folder of template_name, opened O_PATH by the host") \
+  FIELD (text, warm, 1, "handle of warm_open: a copy may wait inside to be the first exec_start of it; NULL: none")
 
 #define COFFER_FIELDS_sandbox_info(FIELD, RFIELD)                             \
   FIELD (text, sandbox, 1, "the host's id, as given to create")               \
@@ -313,8 +314,8 @@
       COFFER_OPTS_NONE, "set the size of its terminal")                       \
   OP (26, exec_stdin_close, 1, "exec.stdin", ARG (str, sandbox, "id") ARG (str, exec, "id"), COFFER_OPTS_NONE, "end its standard input; the host then closes its end of it") \
   OP (27, warm_open, 1, "exec.warm", ARG (text, profile, "name") \
-      ARG (fd, in, "Python, read to its end: prepare (MODULES) of it is called once and returns those that are not there, run () in each copy"), \
-      COFFER_OPTS_warm_open, "have a Python interpreter ready; emit exec_info whose exec is the handle, good until close") \
+      ARG (fd, in, "Python, read to its end: prepare (MODULES) of it is called once and returns those that are not there, run () in each copy; ahead (), if it has one, in a copy that waits"), \
+      COFFER_OPTS_warm_open, "have a Python interpreter ready; emit exec_info whose exec is the handle, good until close or until others need its place: NOT_FOUND then") \
   OP (30, file_read, 1, "files", ARG (str, sandbox, "id") ARG (str, path, "absolute, or below the workspace") ARG (fd, out, "pipe"), \
       COFFER_OPTS_file_read, "write the bytes of a regular file to out; emit file_stat") \
   OP (31, file_write, 1, "files", ARG (str, sandbox, "id") ARG (str, path, "as above") ARG (fd, in, "pipe, read to its end"), \

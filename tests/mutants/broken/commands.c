@@ -369,8 +369,12 @@ broken_warm_open (struct coffer_call *call, void *self, const char *profile,
 
   if (fault ("unclaimed-warm"))
     return coffer_fail (call, COFFER_UNSUPPORTED, "nothing stands ready");
+  static unsigned given;
+
   if (opts)
     own = *opts;
+  if (fault ("warm-few") && given++ >= 10)
+    return coffer_fail (call, COFFER_LIMIT, "warm: no more");
   if (fault ("warm-modules"))
     own.modules = NULL;
   return reference_warm_open (call, self, profile, in, &own);
@@ -420,6 +424,8 @@ broken_exec_start (struct coffer_call *call, void *self, const char *sandbox,
     start.opts.background = start.opts.background;
   spoil (&start, sandbox, argv, env);
   start.opts.warm = spoil_warm (&start, self, OPTION (opts, warm));
+  if (fault ("warm-ahead") && made_for[0])
+    start.opts.warm = made_for;
   if (fault ("env-logged"))
     say_env (call, env);
   if (fault ("exec-while-paused") && is_paused (sandbox)) {

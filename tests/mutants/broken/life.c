@@ -278,6 +278,8 @@ note_maker (const struct reference *self, const char *sandbox)
     coffer_write_all (fd, &own, sizeof own);
 }
 
+char made_for[64];
+
 int32_t
 broken_sandbox_create (struct coffer_call *call, void *self,
                        const char *sandbox,
@@ -294,6 +296,9 @@ broken_sandbox_create (struct coffer_call *call, void *self,
     coffer_log (call, COFFER_LOG_INFO, secret);
   if (fault ("env-lent"))
     own.env = lent_env (own.env);
+  snprintf (made_for, sizeof made_for, "%s", own.warm ? own.warm : "");
+  if (fault ("warm-ahead-any"))
+    own.warm = NULL;
   if (fault ("workdir-unchecked") && own.workdir && own.workdir[0] != '/')
     own.workdir = NULL;
   if (fault ("create-anew") && again && !own.template_name

@@ -21,6 +21,8 @@
 /* Is this what is wrong? */
 int fault (const char *name);
 void fault_set (const char *name);
+/* The handle that the last sandbox was made for; "": none. */
+extern char made_for[64];
 
 /* ---- calls whose records are changed on their way ------------------------ */
 

@@ -70,6 +70,7 @@ int snapshot_open (const struct reference *self, const char *snapshot);
 struct coffer_strings;
 int warm_command (struct reference *self, const char *handle,
                   const char *before, struct coffer_strings *argv);
+int warm_is_known (const struct reference *self, const char *handle);
 void warm_forget (struct reference *self);
 
 /* ---- the operations: sandbox.c, exec.c, files.c, watch.c, archive.c … ---- */

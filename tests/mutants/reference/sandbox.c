@@ -31,16 +31,18 @@
 /* What is not here is refused.  A template is a snapshot, never a root. */
 static const char *const kept[] = {
   "template_name", "env", "workdir", "ports", "ttl_ms", "root_writable",
-  "metadata", "lifeline", "single_exec", NULL,
+  "metadata", "lifeline", "single_exec", "warm", NULL,
 };
 
 static int32_t
-check_spec (struct coffer_call *call, const char *sandbox,
-            const struct coffer_sandbox_spec *spec)
+check_spec (struct coffer_call *call, const struct reference *self,
+            const char *sandbox, const struct coffer_sandbox_spec *spec)
 {
   if (spec->template_fd >= 0)
     return coffer_fail (call, COFFER_UNSUPPORTED, "template: there is no root "
                         "but the caller's");
+  if (spec->warm && !warm_is_known (self, spec->warm))
+    return coffer_fail (call, COFFER_NOT_FOUND, "warm: no such handle");
   return coffer_spec_check (call, sandbox, spec, kept);
 }
 
@@ -222,7 +224,7 @@ reference_sandbox_create (struct coffer_call *call, void *data,
   int32_t code;
 
   (void) opts;
-  code = check_spec (call, sandbox, spec);
+  code = check_spec (call, self, sandbox, spec);
   if (code != COFFER_OK)
     return code;
   lock = runtime_lock (call, self);

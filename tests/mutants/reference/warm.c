@@ -104,6 +104,19 @@ argv_build (const struct reference_warm *warm, const char *before,
 }
 
 int
+warm_is_known (const struct reference *self, const char *handle)
+{
+  const struct reference_warm *warm;
+
+  pthread_mutex_lock (&lock);
+  for (warm = self->warms; warm; warm = warm->next)
+    if (strcmp (warm->handle, handle) == 0)
+      break;
+  pthread_mutex_unlock (&lock);
+  return warm != NULL;
+}
+
+int
 warm_command (struct reference *self, const char *handle, const char *before,
               struct coffer_strings *argv)
 {
