@@ -18,7 +18,7 @@ UNIT_TESTS += %D%/test-linux-life-archive
 UNIT_TESTS += %D%/test-linux-skeleton
 UNIT_TESTS += %D%/test-linux-spare
 UNIT_TESTS += %D%/test-linux-outside
-UNIT_TESTS += %D%/test-linux-warm
+UNIT_TESTS += %D%/test-linux-warm %D%/test-linux-warm-replace
 
 # What runs inside: no sanitizer, which could not work there.
 check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
@@ -40,6 +40,13 @@ check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
 %C%_test_linux_warm_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_warm_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_warm_LDADD = $(LINUX_UNIT_LIBS)
+
+%C%_test_linux_warm_replace_SOURCES = %D%/test-linux-warm-replace.c \
+  plugins/linux/warm.c
+%C%_test_linux_warm_replace_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_warm_replace_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_warm_replace_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_warm_replace_LDADD = $(LINUX_UNIT_LIBS)
 
 %C%_test_linux_calls_SOURCES = %D%/test-linux-calls.c $(LINUX_UNIT_HOST)
 %C%_test_linux_calls_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS) $(SECCOMP_CFLAGS)
