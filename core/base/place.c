@@ -8,6 +8,7 @@
 #include "base/place.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
@@ -542,4 +543,36 @@ place_open_dir (const char *path, struct error **err)
   if (fd < 0)
     return error_set (err, E_IO, errno, "open %s", path);
   return fd;
+}
+
+/* ---- a provider's own ---------------------------------------------------- */
+
+char *
+place_provider_runtime (const struct place *place, const char *id)
+{
+  return text_printf ("%s/%s", place->runtime, id);
+}
+
+/* It is not called `providers`: below the system's /var/lib/coffer those are the
+ * installed modules, which no provider may write. */
+char *
+place_provider_state (const struct place *place, const char *id)
+{
+  return text_printf ("%s/provider-state/%s", place->state, id);
+}
+
+static int
+is_missing (const char *path)
+{
+  return path && faccessat (AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0
+         && errno == ENOENT;
+}
+
+int
+place_provider_used (const struct place *place, const char *id)
+{
+  auto_free char *runtime = place_provider_runtime (place, id);
+  auto_free char *state = place_provider_state (place, id);
+
+  return !(is_missing (runtime) && is_missing (state));
 }

@@ -30,6 +30,14 @@ DEFINE_CLEANUP (struct place *, place_free, auto_place)
  * writable by others.  The descriptor is the caller's. */
 int place_open_dir (const char *path, struct error **err);
 
+/* A provider's own folders, which whoever opens it makes: paths for the caller to
+ * free, or NULL. */
+char *place_provider_runtime (const struct place *place, const char *id);
+char *place_provider_state (const struct place *place, const char *id);
+/* Whether one of that id was ever opened here: one that was not has made
+ * nothing. */
+int place_provider_used (const struct place *place, const char *id);
+
 /* The owner-and-mode rule for anything that is trusted: root's or the
  * caller's, not writable by group or others (a sticky folder may be).
  * `what` names it in the message.  E_UNSAFE_FILE. */

@@ -81,7 +81,7 @@ built_in_file (const struct built_in *built_in, struct error **err)
 void
 built_in_begin (const char *id, const struct place *place)
 {
-  auto_free char *runtime = text_printf ("%s/%s", place->runtime, id);
+  auto_free char *runtime = place_provider_runtime (place, id);
   coffer_autoclose int dir = -1;
 
   if (!known || !known->begin || !runtime || strcmp (id, known->id) != 0)

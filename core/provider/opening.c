@@ -132,16 +132,13 @@ open_files (struct opening *opening, const struct registry_entry *entry,
   return 0;
 }
 
-/* The runtime folder must be there; state may be on a read-only disk.  It is
- * not called `providers`: below the system's /var/lib/coffer those are the
- * installed modules, which no provider may write. */
+/* The runtime folder must be there; state may be on a read-only disk. */
 static int
 open_folders (struct opening *opening, const struct registry_entry *entry,
               const struct place *place, struct error **err)
 {
-  auto_free char *runtime = text_printf ("%s/%s", place->runtime, entry->id);
-  auto_free char *state = text_printf ("%s/provider-state/%s",
-                                       place->state, entry->id);
+  auto_free char *runtime = place_provider_runtime (place, entry->id);
+  auto_free char *state = place_provider_state (place, entry->id);
 
   if (!runtime || !state)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");

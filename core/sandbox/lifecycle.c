@@ -169,8 +169,8 @@ kill_run (struct host *host, const char *id, const struct provider_call *call,
   return ended < 0 ? -1 : 0;
 }
 
-/* No record knows it: every provider that can be opened is asked.  One that
- * cannot has made nothing from here. */
+/* No record knows it: every provider that was opened here before and can be now
+ * is asked.  Others have made nothing from here. */
 static int
 kill_anywhere (struct host *host, const char *id,
                const struct provider_call *call, int *already_gone,
@@ -187,7 +187,8 @@ kill_anywhere (struct host *host, const char *id,
     auto_error struct error *error = NULL;
     int gone_here = 1;
 
-    if (entry->state != PROVIDER_ENABLED)
+    if (entry->state != PROVIDER_ENABLED
+        || !place_provider_used (host->place, entry->id))
       continue;
     if (kill_at (host, entry->id, id, call, &gone_here, &error) < 0)
       log_event (LOG_LEVEL_WARNING, "sandbox", "provider %s was not asked for"

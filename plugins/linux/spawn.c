@@ -385,7 +385,17 @@ child_spawn (struct making *making)
   return r == -1 ? spawn_refused (making, step, errno) : COFFER_OK;
 }
 
-/* An init that has ended meanwhile has said why. */
+/* An init that has ended meanwhile has said why; one that has not is told that
+ * nothing more comes. */
+static int32_t
+tell_rest_failed (struct making *making, const char *what)
+{
+  if (errno != ECONNRESET)
+    return coffer_fail_errno (making->call, errno, what);
+  shutdown (making->control, SHUT_WR);
+  return COFFER_OK;
+}
+
 static int32_t
 child_tell (struct making *making)
 {
@@ -396,21 +406,15 @@ child_tell (struct making *making)
   if (!making->prepared) {
     shape_fill (making, &shape);
     if (shape_send (making->self, &init, &shape, &making->cgroup,
-                    making->call)
-          == -1
-        && errno != ECONNRESET)
+                    making->call) == -1 && errno != ECONNRESET)
       return coffer_fail_errno (making->call, errno, "what to prepare");
   }
   if (plan_send (making) == -1 && errno != ECONNRESET)
     return coffer_fail_errno (making->call, errno, "sending the plan");
-  if (etc_send (making) == -1) {
-    /* One that has not ended is told that nothing more comes. */
-    if (errno != ECONNRESET)
-      return coffer_fail_errno (making->call, errno, "the names in /etc");
-    shutdown (making->control, SHUT_WR);
-  } else if (making->late_network && netns_give (making) == -1
-             && errno != ECONNRESET)
-    return coffer_fail_errno (making->call, errno, "the network namespace");
+  if (etc_send (making) == -1)
+    return tell_rest_failed (making, "the names in /etc");
+  if (making->late_network && netns_give (making) == -1)
+    return tell_rest_failed (making, "the network namespace");
   return COFFER_OK;
 }
 

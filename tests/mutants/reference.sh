@@ -154,7 +154,9 @@ write ("middle.tar", ("good", F, ""), ("a/../../bad", F, ""))
 write ("link.tar", ("l", S, "/tmp"), ("l/bad", F, ""))
 write ("through.tar", ("d", D, ""), ("l", S, "d"), ("l/bad", F, ""))
 write ("out.tar", ("d", D, ""), ("d/l", S, "../../x"))
-write ("hard.tar", ("good", F, ""), ("h", H, "good"))
+write ("inside.tar", ("good", F, ""), ("h", H, "good"))
+write ("hard.tar", ("good", F, ""), ("h", H, "../serve.py"))
+write ("gone.tar", ("good", F, ""), ("h", H, "nothing"))
 write ("twice.tar", ("good", F, ""), ("good", F, ""))
 write ("both.tar", ("good", F, ""), ("good", D, ""))
 write ("fifo.tar", ("good", F, ""), ("p", tarfile.FIFOTYPE, ""))
@@ -164,11 +166,15 @@ open (sys.argv[1] + "/short.tar", "wb").write (data[:700])
 open (sys.argv[1] + "/sum.tar", "wb").write (b"X" + data[1:])
 open (sys.argv[1] + "/more.tar", "wb").write (data + data)
 END
-for bad in up absolute middle link through out hard twice both fifo cut short \
-  sum more; do
+for bad in up absolute middle link through out hard gone twice both fifo cut \
+  short sum more; do
   cp "$T/$bad.tar" "$T/bad.tar"
   refused "$bad"
 done
+mkdir "$box/inside"
+call archive_import sandbox=sb-1 path=inside in="$T/inside.tar"
+is "a hard link to what came before has its bytes" \
+  "$status $(ls "$box/inside" | tr '\n' ' ')$(cat "$box/inside/h")" "0 good h x"
 mkdir "$box/bad/good"
 tar -cf "$T/bad.tar" -C "$T" body --transform 's/body/aaa/' tree.tar \
   --transform 's/tree.tar/good/'
