@@ -6,8 +6,8 @@ The reference must be found conformant; of each mutant the case that mutants.tsv
 names must fail and no other.  A quick run tries each mutant with its case and a
 few others, drawn by the seed; with --full, or CHECK_SCALE from 10 on, with all
 of them.  A quick run with COFFER_MUTANTS=N tries one in N of the mutants, drawn by
-the seed, where another build has tried them all.  Prints TAP, or with --json one
-document, and the kill rate.
+the seed: so does each build of contrib/check, for whom all take too long.  Prints
+TAP, or with --json one document, and the kill rate.
 """
 
 import argparse
