@@ -226,9 +226,21 @@ engine_forgotten () {
       # shellcheck disable=SC2046
       kill -9 $(ps -o pid= --ppid "$pid") "$pid" 2>/dev/null
       soon 10 ended "$pid"
-      find /sys/fs/cgroup -mindepth 3 -maxdepth 3 -name "libpod-$id" \
-        -exec rmdir {} +
     done
+  soon 10 no_forgotten_groups
+}
+
+# Nor does it know of that one's control groups, which may be there before any
+# process is.
+no_forgotten_groups () {
+  cgroups | comm -13 "$T/cgroups" - | grep '/libpod_parent/libpod-' | sort -r | (
+    left=0
+    while read -r folder; do
+      id=${folder##*/libpod-}
+      api GET "/containers/${id%%/*}/json" -f >/dev/null 2>&1 && continue
+      rmdir "$folder" 2>/dev/null || left=1
+    done
+    [ "$left" -eq 0 ])
 }
 
 image () { # NAME

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <coffer/fd.h>
@@ -73,6 +74,8 @@ static const struct coffer_host host = {
 
 /* Standard input comes in pieces with a size each, the last of which is 0.  An end
  * without that is no end: the file is given up, and the old one stays. */
+#define DRAIN_SECONDS 5
+
 struct feed {
   int out, cancel;
 };
@@ -100,6 +103,19 @@ feed_main (void *data)
   return NULL;
 }
 
+/* An engine that cannot give a command its input any more gives up what the command
+ * has said (Podman does): so the rest is read, until who was answered is gone. */
+static void
+drain (pthread_t thread, int unread)
+{
+  struct timespec until;
+
+  close (unread);
+  clock_gettime (CLOCK_REALTIME, &until);
+  until.tv_sec += DRAIN_SECONDS;
+  pthread_timedjoin_np (thread, NULL, &until);
+}
+
 static int32_t
 write_file (struct coffer_call *call, int root, const char *path,
             const struct wire_request *request)
@@ -109,9 +125,10 @@ write_file (struct coffer_call *call, int root, const char *path,
     .parents = (request->flags & WIRE_PARENTS) != 0,
     .exclusive = (request->flags & WIRE_EXCLUSIVE) != 0,
   };
+  static struct feed feed;      /* the thread may outlive this function */
   int data[2], cancel[2];
-  struct feed feed;
   pthread_t thread;
+  int32_t code;
 
   if (pipe2 (data, O_CLOEXEC) < 0 || pipe2 (cancel, O_CLOEXEC) < 0)
     return coffer_fail_errno (call, errno, path);
@@ -119,7 +136,10 @@ write_file (struct coffer_call *call, int root, const char *path,
   if (pthread_create (&thread, NULL, feed_main, &feed) != 0)
     return coffer_fail_errno (call, EAGAIN, path);
   call->cancel_fd = cancel[0];
-  return coffer_files_write (call, root, path, data[0], &opts);
+  code = coffer_files_write (call, root, path, data[0], &opts);
+  if (code != COFFER_OK)
+    drain (thread, data[0]);
+  return code;
 }
 
 /* ---- the operations ---------------------------------------------------------------------- */
