@@ -406,14 +406,26 @@ run (struct http_exchange *exchange, const char *protocol, int strictly,
   return code;
 }
 
+static int32_t
+begin (struct http_exchange *exchange, struct coffer_http *http,
+       struct coffer_call *call, const struct coffer_http_request *request,
+       struct coffer_http_reply *reply, int *fd)
+{
+  *fd = -1;
+  coffer_http_reply_fini (reply);
+  return http_exchange_init (exchange, http, call, request, reply);
+}
+
 /* A stream is a success whatever its status is. */
 static int32_t
 finish (struct http_exchange *exchange, int32_t code, int fd)
 {
   if (fd < 0)
-    return http_reply_finish (exchange, code);
-  exchange->reply->code = COFFER_OK;
-  return COFFER_OK;
+    code = http_reply_finish (exchange, code);
+  else
+    code = exchange->reply->code = COFFER_OK;
+  http_exchange_fini (exchange);
+  return code;
 }
 
 int32_t
@@ -423,16 +435,11 @@ coffer_http_upgrade (struct coffer_http *http, struct coffer_call *call,
                      struct coffer_http_reply *reply, int *fd)
 {
   struct http_exchange exchange;
-  int32_t code;
+  int32_t code = begin (&exchange, http, call, request, reply, fd);
 
-  *fd = -1;
-  coffer_http_reply_fini (reply);
-  code = http_exchange_init (&exchange, http, call, request, reply);
   if (code == COFFER_OK)
     code = run (&exchange, protocol, 0, NULL, fd);
-  code = finish (&exchange, code, *fd);
-  http_exchange_fini (&exchange);
-  return code;
+  return finish (&exchange, code, *fd);
 }
 
 /* ---- WebSocket ---- */
@@ -483,14 +490,9 @@ coffer_http_websocket (struct coffer_http *http, struct coffer_call *call,
                        struct coffer_http_reply *reply, int *fd)
 {
   struct http_exchange exchange;
-  int32_t code;
+  int32_t code = begin (&exchange, http, call, request, reply, fd);
 
-  *fd = -1;
-  coffer_http_reply_fini (reply);
-  code = http_exchange_init (&exchange, http, call, request, reply);
   if (code == COFFER_OK)
     code = run_websocket (&exchange, protocols, fd);
-  code = finish (&exchange, code, *fd);
-  http_exchange_fini (&exchange);
-  return code;
+  return finish (&exchange, code, *fd);
 }
