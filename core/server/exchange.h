@@ -56,7 +56,8 @@ struct exchange {
 struct exchange *exchange_new (struct server *server, struct connection *on,
                                struct MHD_Connection *http, const char *uri);
 /* What MHD wants: the headers are there, a part of the body is, all is. */
-enum MHD_Result exchange_begin (struct exchange *exchange, const char *method);
+enum MHD_Result exchange_begin (struct exchange *exchange, const char *method,
+                                const char *target, const char *version);
 enum MHD_Result exchange_take (struct exchange *exchange, const char *bytes,
                                size_t size);
 enum MHD_Result exchange_finish (struct exchange *exchange);
@@ -68,6 +69,14 @@ static inline struct exchange *
 exchange_of (const struct request *request)
 {
   return (struct exchange *) (uintptr_t) request;
+}
+
+/* Its body ends where its chunks say so. */
+static inline int
+exchange_is_chunked (const struct exchange *exchange)
+{
+  return request_header (&exchange->request, MHD_HTTP_HEADER_TRANSFER_ENCODING)
+         != NULL;
 }
 
 /* Sends the reply that was filled, or the error. */

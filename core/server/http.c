@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "server/api/idempotency.h"
 #include "server/exchange.h"
+#include "server/head.h"
 #include "server/observe.h"
 #include "server/runs.h"
 
@@ -226,21 +227,42 @@ look_at_header (void *data, const char *name, const char *value)
 
 /* The library takes the first length of several and leaves out what is no name:
  * what something before this server reads another way would be another request
- * here.  Nothing more is read of such a connection. */
-static int
-check_framing (struct exchange *exchange, struct error **err)
+ * here.  NULL: nothing is wrong. */
+static const char *
+wrong_framing (const struct exchange *exchange, const char *version)
 {
   struct framing framing = { 0 };
 
   request_each_header (&exchange->request, look_at_header, &framing);
-  if (!framing.odd && framing.hosts <= 1 && framing.ends <= 1
-      && framing.logins <= 1)
+  if (framing.hosts > 1)
+    return "more than one header Host";
+  if (framing.logins > 1)
+    return "more than one header Authorization";
+  return framing.odd || framing.ends > 1
+             || (exchange_is_chunked (exchange)
+                 && strcmp (version, "HTTP/1.1") != 0)
+           ? "the headers leave a doubt of where the body ends" : NULL;
+}
+
+/* Nothing more is read of a connection where there was a doubt. */
+static int
+check_framing (struct exchange *exchange, const char *method,
+               const char *target, const char *version, struct error **err)
+{
+  const char *wrong = NULL;
+
+  if (strcmp (version, "HTTP/1.1") != 0 && strcmp (version, "HTTP/1.0") != 0)
+    wrong = "only HTTP/1.0 and 1.1 are spoken here";
+  else if (!head_is_strict (exchange->http, method, target,
+                            exchange->uri, version))
+    wrong = "the head is not written as HTTP has it: each line ends with CR"
+            " LF, is not folded, and has no control characters";
+  else
+    wrong = wrong_framing (exchange, version);
+  if (!wrong)
     return 0;
   reply_header (&exchange->request, MHD_HTTP_HEADER_CONNECTION, "close", NULL);
-  return error_set (err, E_REQUEST, 0,
-                    framing.hosts > 1 ? "more than one header Host"
-                    : framing.logins > 1 ? "more than one header Authorization"
-                    : "the headers leave a doubt of where the body ends");
+  return error_set (err, E_REQUEST, 0, "%s", wrong);
 }
 
 static uint64_t
@@ -503,14 +525,16 @@ take_place (struct exchange *exchange, struct error **err)
 }
 
 static int
-begin (struct exchange *exchange, const char *method, struct error **err)
+begin (struct exchange *exchange, const char *method, const char *target,
+       const char *version, struct error **err)
 {
   struct request *request = &exchange->request;
 
   if (connection_begin (exchange->connection, err) < 0)
     return -1;
   request->cancel_fd = exchange->connection->cancel_fd;
-  if (check_headers (exchange, err) < 0 || check_framing (exchange, err) < 0
+  if (check_headers (exchange, err) < 0
+      || check_framing (exchange, method, target, version, err) < 0
       || find_route (exchange, method, err) < 0
       || auth_request (request, err) < 0 || take_place (exchange, err) < 0
       || check_length (exchange, err) < 0 || check_coding (exchange, err) < 0)
@@ -531,14 +555,13 @@ has_body (const struct exchange *exchange)
   const char *length = request_header (&exchange->request,
                                        MHD_HTTP_HEADER_CONTENT_LENGTH);
 
-  return (length && strcmp (length, "0") != 0)
-         || request_header (&exchange->request,
-                            MHD_HTTP_HEADER_TRANSFER_ENCODING);
+  return (length && strcmp (length, "0") != 0) || exchange_is_chunked (exchange);
 }
 
 /* A refusal before the body was read ends the connection. */
 enum MHD_Result
-exchange_begin (struct exchange *exchange, const char *method)
+exchange_begin (struct exchange *exchange, const char *method,
+                const char *target, const char *version)
 {
   struct error *error = NULL;
 
@@ -546,7 +569,7 @@ exchange_begin (struct exchange *exchange, const char *method)
   exchange->request.method = method;
   if (atomic_load (&exchange->request.server->draining))
     error_set (&error, E_DRAINING, 0, "this server is going away");
-  else if (begin (exchange, method, &error) == 0)
+  else if (begin (exchange, method, target, version, &error) == 0)
     return MHD_YES;
   end_stream (exchange);
   if (has_body (exchange))

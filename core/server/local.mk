@@ -9,7 +9,7 @@ noinst_LIBRARIES += %D%/libserver.a
 %C%_libserver_a_SOURCES = \
   %D%/auth.c %D%/auth.h \
   %D%/connections.c %D%/connections.h \
-  %D%/exchange.h %D%/http.c %D%/http.h %D%/reply.c %D%/request.c \
+  %D%/exchange.h %D%/head.c %D%/head.h %D%/http.c %D%/http.h %D%/reply.c %D%/request.c \
   %D%/listen.c %D%/listen.h \
   %D%/root.c \
   %D%/route.c %D%/route.h \

@@ -308,6 +308,17 @@ reply_fini (struct exchange *exchange)
   coffer_strings_free (&reply->headers);
 }
 
+/* The library is lenient with chunks, out of sight here: who comes before this
+ * server may see their end elsewhere, and what is behind it is never taken as
+ * another request. */
+static int
+is_last (const struct exchange *exchange)
+{
+  return exchange->reply.status != MHD_HTTP_SWITCHING_PROTOCOLS
+         && (atomic_load (&exchange->request.server->draining)
+             || exchange_is_chunked (exchange));
+}
+
 static void
 add_headers (struct exchange *exchange)
 {
@@ -323,8 +334,7 @@ add_headers (struct exchange *exchange)
                            "nosniff");
   MHD_add_response_header (reply->response, MHD_HTTP_HEADER_CACHE_CONTROL,
                            "no-store");
-  if (atomic_load (&exchange->request.server->draining)
-      && reply->status != MHD_HTTP_SWITCHING_PROTOCOLS)
+  if (is_last (exchange))
     MHD_add_response_header (reply->response, MHD_HTTP_HEADER_CONNECTION,
                              "close");
 }

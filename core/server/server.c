@@ -113,12 +113,10 @@ on_request (void *data, struct MHD_Connection *http, const char *url,
 
   (void) data;
   (void) http;
-  (void) url;
-  (void) version;
   if (!exchange)
     return MHD_NO;              /* there was no memory for it */
   if (!exchange->began)
-    return exchange_begin (exchange, method);
+    return exchange_begin (exchange, method, url, version);
   if (*size == 0)
     return exchange_finish (exchange);
   if (exchange_take (exchange, bytes, *size) == MHD_NO)

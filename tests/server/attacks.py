@@ -204,18 +204,26 @@ rows ("HT02", "a body's coding", headers, (
      b"fffffffffffffffffff0\r\n"),
     ("a chunk without its end", [JSON, "Transfer-Encoding: chunked"],
      b"c\r\n{\"code\":\"1\"}X\r\n0\r\n\r\n"),
+    ("a chunk's size before LF alone", [JSON, "Transfer-Encoding: chunked"],
+     b"c\n{\"code\":\"1\"}\r\n0\r\n\r\n"),
+    ("a chunk's extension with a bare CR", [
+        JSON, "Transfer-Encoding: chunked"],
+     b"c;a\rb\r\n{\"code\":\"1\"}\r\n0\r\n\r\n"),
+    ("a trailer that is a header", [JSON, "Transfer-Encoding: chunked"],
+     b"c\r\n{\"code\":\"1\"}\r\n0\r\nHost: evil\r\n\r\n"),
     ("a request behind it is no second one", [
         JSON, "Content-Length: 12", "Content-Length: 0"],
      b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")))
+rows ("HT02", "a body's coding", raw, (
+    ("in HTTP/1.0", head (JSON, "Transfer-Encoding: chunked", version="1.0")
+     + b"c\r\n{\"code\":\"1\"}\r\n0\r\n\r\n"),))
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+SECOND = GET + b"\r\n"
 
 
-@case ("HT02", "what is behind a refused body is never answered")
-def smuggled (world):
+def smuggled (world, first):
     with world.server.raw ("tcp") as s:
-        s.sendall (head (JSON, "Content-Length: 4",
-                         "Transfer-Encoding: chunked")
-                   + b"0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost"
-                   b"\r\n\r\n")
+        s.sendall (first + SECOND)
         text = b""
         while True:
             try:
@@ -226,6 +234,24 @@ def smuggled (world):
                 break
             text += more
     return "%d replies" % len (re.findall (rb"HTTP/1\.1 \d", text))
+
+
+rows ("HT02", "how many are answered", smuggled, (
+    ("behind a refused body", head (JSON, "Content-Length: 4",
+                                    "Transfer-Encoding: chunked")
+     + b"0\r\n\r\n"),
+    ("behind chunks", head (JSON, "Transfer-Encoding: chunked")
+     + b"c\r\n{\"code\":\"1\"}\r\n0\r\n\r\n"),
+    ("behind a chunk that ends with LF alone", head (
+        JSON, "Transfer-Encoding: chunked")
+     + b"c\r\n{\"code\":\"1\"}\n0\n\n"),
+    ("behind chunks that were refused", head (
+        JSON, "Transfer-Encoding: chunked", path="/nowhere")
+     + b"c\r\n{\"code\":\"1\"}\r\n0\r\n\r\n"),
+    ("behind lines of LF alone", b"GET /healthz HTTP/1.1\nHost: localhost\n\n"),
+    ("behind one that is folded", GET + b"A: b\r\n\tc\r\n\r\n"),
+    ("behind one with an empty line before it", b"\r\n" + SECOND + GET
+     + b"A: b\nB: c\r\n\r\n")))
 
 
 @case ("HT04", "a header, a body, byte by byte")
@@ -317,17 +343,48 @@ rows ("HT05", "a client that leaves in the middle", left, (
         socket.SOL_SOCKET, socket.SO_LINGER, struct.pack ("ii", 1, 0)),
         s.close ()))))
 
-GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 rows ("HT06", "headers", raw, (
     ("100,000 lines", GET + b"A: b\r\n" * 100000 + b"\r\n"),
     ("a line of a megabyte", GET + b"A: " + b"b" * (1 << 20) + b"\r\n\r\n"),
     ("a target of a megabyte", b"GET /" + b"a" * (1 << 20)
      + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"),
     ("a folded line", GET + b"A: b\r\n c\r\n\r\n"),
+    ("a line folded to nothing", GET + b"A: b\r\n \r\n\r\n"),
+    ("a folded line with a colon", GET + b"A: b\r\n c: d\r\n\r\n"),
     ("a NUL", GET + b"A: b\0c\r\n\r\n"),
+    ("NULs as an end of a line", GET + b"A: b\0\0B: c\r\n\r\n"),
+    ("a NUL at the end of a value", GET + b"A: b\0\r\n\r\n"),
     ("a NUL in a name", GET + b"A\0b: c\r\n\r\n"),
     ("a bare CR", GET + b"A: b\rB: c\r\n\r\n"),
+    ("a CR before a line's end", GET + b"A: b\r\r\n\r\n"),
     ("bare LFs", b"GET /healthz HTTP/1.1\nHost: localhost\n\n"),
+    ("LF alone behind the first line", b"GET /healthz HTTP/1.1\nHost: "
+     b"localhost\r\n\r\n"),
+    ("LF alone behind a header", GET + b"A: b\nB: c\r\n\r\n"),
+    ("LF alone behind the last", GET + b"A: b\n\r\n"),
+    ("LF alone at the end", GET + b"A: b\r\n\n"),
+    ("LF alone at the end, and a body of NULs", GET
+     + b"Content-Length: 2\n\n\0\0"),
+    ("an escape for terminals", GET + b"A: \x1b[2J\r\n\r\n"),
+    ("an empty value", GET + b"A:\r\nB: \r\nC:\t \t\r\n\r\n"),
+    ("blanks around a value", GET + b"A: \t b c \r\n\r\n"),
+    ("a value that is no UTF-8", GET + b"A: \xff\xfe\r\n\r\n"),
+    ("two spaces behind the method", b"GET  /healthz HTTP/1.1\r\nHost: "
+     b"localhost\r\n\r\n"),
+    ("a space behind the version", b"GET /healthz HTTP/1.1 \r\nHost: "
+     b"localhost\r\n\r\n"),
+    ("a CR in the target", b"GET /healthz?\rA HTTP/1.1\r\nHost: "
+     b"localhost\r\n\r\n"),
+    ("a NUL in the target", b"GET /healthz\0a HTTP/1.1\r\nHost: "
+     b"localhost\r\n\r\n"),
+    ("a tab in the target", b"GET /healthz?\ta HTTP/1.1\r\nHost: "
+     b"localhost\r\n\r\n"),
+    ("a query", b"GET /healthz?a=b&c&=d&%41 HTTP/1.1\r\nHost: "
+     b"localhost\r\n\r\n"),
+    ("none, in HTTP/1.0", b"GET /healthz HTTP/1.0\r\n\r\n"),
+    ("none, in HTTP/1.0, with LF alone", b"GET /healthz HTTP/1.0\n\n"),
+    ("a method with a CR", b"GE\rT /healthz HTTP/1.1\r\nHost: localhost"
+     b"\r\n\r\n"),
     ("a space before the colon", GET + b"A : b\r\n\r\n"),
     ("no colon", GET + b"Abc\r\n\r\n"),
     ("no name", GET + b": b\r\n\r\n"),
@@ -347,6 +404,21 @@ rows ("HT06", "headers", raw, (
      b"localhost\r\n\r\n"),
     ("a space in the target", b"GET /heal thz HTTP/1.1\r\nHost: localhost"
      b"\r\n\r\n")))
+
+
+@case ("HT06", "headers: 15,000 bytes in pieces, one head behind another")
+def in_pieces (world):
+    first = head (*["X-%d: %s" % (i, "v" * 90) for i in range (150)],
+                  method="GET", path="/healthz")
+    out = []
+    with world.server.raw ("tcp") as s:
+        for _ in range (2):
+            for i in range (0, len (first), 997):
+                s.sendall (first[i:i + 997])
+            out.append (str (reply_of (s)[0]))
+        s.sendall (first + first.replace (b"\r\n", b"\n"))
+        out += [str (reply_of (s)[0]) for _ in range (2)]
+    return " ".join (out)
 
 
 def identifier (world, name):
