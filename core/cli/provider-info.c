@@ -118,12 +118,15 @@ print_bytes (const struct manifest *m, int built_in)
 }
 
 static void
-print_promises (const struct manifest *m)
+print_promises (const struct registry_entry *entry)
 {
+  const struct manifest *m = entry->manifest;
+
   printf ("%-14s %u.%u\n", "contract", m->contract_major, m->contract_minor);
   print_line ("threads", m->threads == COFFER_THREADS_PARALLEL ? "parallel"
                                                                : "serial");
   print_texts ("capabilities", m->capabilities);
+  print_texts ("without", entry->without);
   print_texts ("never ends in", m->never);
   printf ("%-14s %s, %s\n", "isolation", m->isolation_kind,
           m->host_kernel_shared ? "on the host's kernel"
@@ -221,7 +224,7 @@ provider_info_run (struct cli *cli, struct error **err)
   print_identity (entry);
   if (entry->manifest) {
     print_bytes (entry->manifest, built_in);
-    print_promises (entry->manifest);
+    print_promises (entry);
     print_rights (entry->manifest);
     print_limits (&entry->manifest->limits);
     if (print_config (cli, entry, err) < 0)

@@ -62,6 +62,7 @@ fill (const json_t *report, struct receipt_conformance *out,
   const json_t *contract = json_object_get (report, "contract");
   const char *verdict = verdict_of (report), *kit = text_of (report, "kit");
   const char *mode = text_of (report, "mode"), *time = text_of (report, "time");
+  const char *without = text_of (report, "without");
 
   if (verdict == NULL || kit == NULL || mode == NULL || time == NULL
       || hash_of (provider, "manifest_sha256", out->manifest_sha256) < 0
@@ -75,6 +76,8 @@ fill (const json_t *report, struct receipt_conformance *out,
   out->kit = strdup (kit);
   out->mode = strdup (mode);
   out->time = strdup (time);
+  if (without && (out->without = strdup (without)) == NULL)
+    return error_set (err, E_NO_MEMORY, 0, CONFORMANCE_FILE);
   return out->verdict && out->report && out->kit && out->mode && out->time
            ? 0 : error_set (err, E_NO_MEMORY, 0, CONFORMANCE_FILE);
 }

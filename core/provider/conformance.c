@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "provider/conformance.h"
 #include "provider/integrity.h"
 
@@ -54,6 +55,24 @@ check_bytes (const struct registry_entry *entry,
   return 0;
 }
 
+/* What the operator gave up when it was tried, and has now, was not tried. */
+static int
+check_claims (const struct registry_entry *entry,
+              const struct receipt_conformance *c, struct error **err)
+{
+  auto_free char *words = c->without ? strdup (c->without) : NULL;
+  char *word, *rest = words;
+
+  if (c->without && !words)
+    return error_set (err, E_NO_MEMORY, 0, "provider %s", entry->id);
+  while ((word = strsep (&rest, " ")) != NULL)
+    if (text_list_has ((const char *const *) entry->manifest->capabilities,
+                       word))
+      return fail (entry, err, "its report is of a run that did without claims "
+                   "which it has now");
+  return 0;
+}
+
 static int
 check_report (const struct registry_entry *entry,
               const struct receipt_conformance *c, struct error **err)
@@ -79,7 +98,8 @@ conformance_check (const struct registry_entry *entry, struct error **err)
   if (entry->receipt == NULL || entry->manifest == NULL)
     return fail (entry, err, "no report of the conformance kit is kept of it");
   c = &entry->receipt->conformance;
-  if (check_verdict (entry, c, err) < 0 || check_bytes (entry, c, err) < 0)
+  if (check_verdict (entry, c, err) < 0 || check_bytes (entry, c, err) < 0
+      || check_claims (entry, c, err) < 0)
     return -1;
   return check_report (entry, c, err);
 }

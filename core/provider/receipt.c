@@ -50,6 +50,7 @@ receipt_conformance_fini (struct receipt_conformance *c)
   free (c->report);
   free (c->kit);
   free (c->mode);
+  free (c->without);
   free (c->time);
   memset (c, 0, sizeof *c);
 }
@@ -249,6 +250,7 @@ take_conformance (const json_t *root, struct receipt_conformance *out,
       || take_text (c, "kit", &out->kit, err) < 0
       || take_contract (c, out, err) < 0
       || take_text (c, "mode", &out->mode, err) < 0
+      || take_text (c, "without", &out->without, err) < 0
       || take_text (c, "time", &out->time, err) < 0)
     return -1;
   return out->verdict ? 0 : malformed ("conformance", err);
@@ -388,6 +390,7 @@ conformance_json (const struct receipt_conformance *c)
                        json_pack ("{s:i, s:i}", "major", c->contract_major,
                                   "minor", c->contract_minor));
   json_put_text (object, "mode", c->mode);
+  json_put_text (object, "without", c->without);
   json_put_text (object, "time", c->time);
   return object;
 }

@@ -46,6 +46,7 @@ struct receipt_conformance {    /* verdict NULL: none is known */
   uint16_t contract_major, contract_minor;
   char *mode;                   /* worker, in-process */
   char *time;                   /* RFC 3339, UTC */
+  char *without;                /* claims given up, by blanks; NULL: none */
 };
 
 struct receipt {

@@ -172,6 +172,9 @@ registry_entry_json (const struct registry_entry *entry)
   if (entry->manifest)
     add_manifest (info, entry);
   json_put_text (info, "operator_file", entry->override_path);
+  if (entry->without)
+    json_object_set_new (info, "without",
+                         json_texts ((const char *const *) entry->without));
   if (entry->receipt)
     json_object_set_new (info, "receipt", receipt_to_json (entry->receipt));
   if (entry->allow_degraded)

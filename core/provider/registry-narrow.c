@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Narrowing: the operator's permissions replace the manifest's, word by word,
- * and each entry must lie within what the manifest asks for. */
+ * and each entry must lie within what the manifest asks for; claims that the
+ * operator does without are taken away. */
 
 #include <config.h>
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "provider/registry-read.h"
 
 /* Is `path` the folder `above`, or below it? */
@@ -152,5 +155,97 @@ permissions_narrow (const struct yaml_source *source,
   if (r == 0)
     r = narrow_all (source, node, &given, permissions, err);
   manifest_permissions_fini (&given);
+  return r;
+}
+
+/* -- claims ---------------------------------------------------------------- */
+
+/* `claim` is the word, or below it. */
+static int
+is_of (const char *claim, const char *word)
+{
+  size_t n = strlen (word);
+
+  return strncmp (claim, word, n) == 0
+         && (claim[n] == '\0' || claim[n] == '.');
+}
+
+static size_t
+count_of (char *const *words)
+{
+  size_t n = 0;
+
+  while (words && words[n])
+    n++;
+  return n;
+}
+
+/* From the claims to what is given up, in both their order. */
+static void
+give_up (char **claims, const char *word, char **without)
+{
+  size_t n = count_of (without), kept = 0, i;
+
+  for (i = 0; claims[i]; i++)
+    if (is_of (claims[i], word))
+      without[n++] = claims[i];
+    else
+      claims[kept++] = claims[i];
+  claims[kept] = NULL;
+}
+
+/* An outer file of the operator's may have given it up before. */
+static int
+is_given_up (char *const *without, const char *word)
+{
+  for (; without && *without; without++)
+    if (strcmp (*without, word) == 0)
+      return 1;
+  return 0;
+}
+
+static int
+check_claimed (const struct yaml_source *source, const struct yaml_node *node,
+               const struct registry_entry *entry, const char *word,
+               struct error **err)
+{
+  const char *const *claims
+    = (const char *const *) entry->manifest->capabilities;
+  const char *nearest;
+
+  if (text_list_has (claims, word) || is_given_up (entry->without, word))
+    return 0;
+  nearest = text_nearest (word, claims);
+  return yaml_fail (source, node, err, "without: the manifest does not claim "
+                    "this%s%s", nearest ? ", try " : "",
+                    nearest ? nearest : "");
+}
+
+int
+claims_narrow (const struct yaml_source *source, const struct yaml_node *node,
+               struct registry_entry *entry, struct error **err)
+{
+  char **claims = entry->manifest->capabilities, **words = NULL, **without;
+  size_t i;
+  int r = yaml_texts (source, node, "without", &words, err);
+
+  without = r < 0 ? NULL
+                  : reallocarray (entry->without, count_of (claims)
+                                  + count_of (entry->without) + 1,
+                                  sizeof *without);
+  if (without) {
+    if (!entry->without)
+      without[0] = NULL;
+    entry->without = without;
+    memset (without + count_of (without), 0,
+            (count_of (claims) + 1) * sizeof *without);
+  } else if (r == 0)
+    r = error_set (err, E_NO_MEMORY, 0, "provider %s", entry->id);
+  for (i = 0; r == 0 && words[i]; i++) {
+    r = check_claimed (source, &node->items[i], entry, words[i], err);
+    if (r == 0)
+      give_up (claims, words[i], entry->without);
+  }
+  yaml_free_texts (words);
   return r;
 }

@@ -252,7 +252,7 @@ apply_limits (const struct yaml_source *source, const struct yaml_node *node,
 }
 
 const char *const operator_keys[] = {
-  "enabled", "config", "permissions", "limits", "worker", NULL
+  "enabled", "config", "permissions", "limits", "worker", "without", NULL
 };
 
 static int
@@ -275,6 +275,9 @@ apply_file (const struct yaml_source *source, const struct yaml_node *root,
   if (node
       && permissions_narrow (source, node, &entry->manifest->permissions, err)
            < 0)
+    return -1;
+  node = yaml_get (root, "without");
+  if (node && claims_narrow (source, node, entry, err) < 0)
     return -1;
   node = yaml_get (root, "limits");
   if (node && apply_limits (source, node, &entry->manifest->limits, err) < 0)

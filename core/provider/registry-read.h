@@ -61,4 +61,10 @@ int permissions_narrow (const struct yaml_source *source,
                         struct manifest_permissions *permissions,
                         struct error **err);
 
+/* Takes away the claims that the operator does without, which must be among the
+ * manifest's, with those below them: exec takes exec.tty along. */
+int claims_narrow (const struct yaml_source *source,
+                   const struct yaml_node *node, struct registry_entry *entry,
+                   struct error **err);
+
 #endif /* PROVIDER_REGISTRY_READ_H */

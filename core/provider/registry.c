@@ -562,6 +562,7 @@ entry_fini (struct registry_entry *entry)
   }
   free (entry->config);
   free (entry->override_path);
+  yaml_free_texts (entry->without);
   manifest_free (entry->manifest);
   receipt_free (entry->receipt);
   error_free (entry->error);

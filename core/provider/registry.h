@@ -48,6 +48,7 @@ struct registry_entry {
   int require_conformance, require_signature;
   int held_in_worker;           /* the operator set permissions or limits */
   char *override_path;          /* providers.d/ID.yaml when there is one */
+  char **without;               /* claims that it gives up; NULL: none */
 };
 
 struct registry {

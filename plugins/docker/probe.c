@@ -37,6 +37,27 @@ word (const json_t *info, const char *key)
   return text ? text : "not said";
 }
 
+static int
+has_option (const json_t *info, const char *name)
+{
+  const json_t *entry;
+  size_t i;
+
+  json_array_foreach (json_object_get (info, "SecurityOptions"), i, entry)
+    if (json_is_string (entry) && strstr (json_string_value (entry), name))
+      return 1;
+  return 0;
+}
+
+/* Without root and on control groups of version 1 there are none for it: Podman
+ * says all the same that it can limit, and leaves limits out. */
+static int
+lacks_cgroups (const json_t *info)
+{
+  return (is_true (info, "Rootless") || has_option (info, "rootless"))
+         && strcmp (word (info, "CgroupVersion"), "1") == 0;
+}
+
 /* What an engine cannot limit it leaves out without a failure. */
 static int32_t
 emit_limits (struct coffer_call *call, const json_t *info)
@@ -54,7 +75,7 @@ emit_limits (struct coffer_call *call, const json_t *info)
   int32_t code = COFFER_OK;
 
   for (size_t i = 0; code == COFFER_OK && i < 3; i++) {
-    int has = is_true (info, rows[i].key);
+    int has = is_true (info, rows[i].key) && !lacks_cgroups (info);
 
     code = fact (call, rows[i].name, has ? "ok" : "absent",
                  has ? "can be set" : "cannot be set", INFO,
@@ -63,18 +84,6 @@ emit_limits (struct coffer_call *call, const json_t *info)
                  has ? NULL : rows[i].narrows);
   }
   return code;
-}
-
-static int
-has_option (const json_t *info, const char *name)
-{
-  const json_t *entry;
-  size_t i;
-
-  json_array_foreach (json_object_get (info, "SecurityOptions"), i, entry)
-    if (json_is_string (entry) && strstr (json_string_value (entry), name))
-      return 1;
-  return 0;
 }
 
 /* No profile of its own is ever asked for, so it is the engine's default or
@@ -106,21 +115,20 @@ emit_runtime (struct coffer_call *call, const struct docker *docker,
                             "another one", has ? NULL : all);
 }
 
-/* A frozen container needs the control group that freezes. */
+/* What freezes and what counts are control groups. */
 static int32_t
-emit_cgroup (struct coffer_call *call, const json_t *info, int is_podman)
+emit_cgroup (struct coffer_call *call, const json_t *info)
 {
-  static const char *const pause[] = {"pause", NULL};
-  const char *version = word (info, "CgroupVersion");
-  int cannot = is_podman && has_option (info, "rootless")
-               && strcmp (version, "1") == 0;
-  char text[64];
+  static const char *const words[] = {"pause", "metrics", NULL};
+  int lacks = lacks_cgroups (info);
+  char text[96];
 
-  snprintf (text, sizeof text, "version %.8s, by %.32s", version,
-            word (info, "CgroupDriver"));
-  return fact (call, "cgroup", cannot ? "degraded" : "ok", text, INFO,
-               cannot ? "pause needs control groups of version 2 here" : NULL,
-               cannot ? pause : NULL);
+  snprintf (text, sizeof text, "version %.8s, by %.32s%s",
+            word (info, "CgroupVersion"), word (info, "CgroupDriver"),
+            lacks ? ", none without root" : "");
+  return fact (call, "cgroup", lacks ? "degraded" : "ok", text, INFO,
+               lacks ? "pause and metrics need control groups of version 2 here"
+                     : NULL, lacks ? words : NULL);
 }
 
 static int32_t
@@ -143,14 +151,15 @@ emit_info (struct coffer_call *call, const struct docker *docker,
 
   snprintf (text, sizeof text, "%s, API 1.%d, storage %.32s%s",
             engine->version, engine->api, word (info, "Driver"),
-            has_option (info, "rootless") ? ", without root" : "");
+            is_true (info, "Rootless") || has_option (info, "rootless")
+              ? ", without root" : "");
   code = fact (call, "engine", "ok", text, "its own word", NULL, NULL);
   if (code == COFFER_OK)
     code = emit_limits (call, info);
   if (code == COFFER_OK)
     code = emit_seccomp (call, info);
   if (code == COFFER_OK)
-    code = emit_cgroup (call, info, engine->kind == ENGINE_PODMAN);
+    code = emit_cgroup (call, info);
   if (code == COFFER_OK)
     code = emit_runtime (call, docker, info);
   return code == COFFER_OK ? emit_image (call, docker) : code;

@@ -135,12 +135,22 @@ is "nobody is there to answer" "$status" 2
 like "how many sandboxes is said first" "$(head -1 "$err")" 'about [0-9]+ sandboxes with example, .* takes about '
 run coffer kit example --record --yes --only 'life.*'
 is "only a whole run is kept" "$status" 2
+mkdir -p "$COFFER_HOME/config/providers.d"
+echo 'without: [exec.signal]' >"$COFFER_HOME/config/providers.d/example.yaml"
 run coffer kit example --record --yes --json
+is "what the operator gives up is waived, and said" "$(json "$out" \
+  'd["without"], {c["verdict"] for c in d["cases"] if c["id"] == "exec.signal"}, [c["reason"] for c in d["cases"] if c["id"] == "exec.signal"]')" \
+  "('exec.signal', {'waived'}, ['exec.signal is given up by the operator'])"
 note "$(json "$out" '[c for c in d["cases"] if c["verdict"] == "failed"]')"
 if [ "$want" = conformant ]; then
   is "recorded" "$status" 0
   run coffer run --provider example --accept network.none -- echo opened
   is "and opened from then on" "$(cat "$out")" opened
+  rm "$COFFER_HOME/config/providers.d/example.yaml"
+  run coffer run --provider example --accept network.none -- echo opened
+  like "not for a claim that was not tried" "$(cat "$err")" \
+    'E8008.*did without claims which it has now'
+  echo 'without: [exec.signal]' >"$COFFER_HOME/config/providers.d/example.yaml"
   echo >>"$COFFER_HOME/providers/example/conformance.json"
   run coffer run --provider example --accept network.none -- echo opened
   like "not with another report" "$(cat "$err")" 'E8008.*not the one that was recorded'

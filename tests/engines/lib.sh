@@ -296,8 +296,15 @@ engine_clear () {
 
 engine_stop () {
   [ -n "$holder" ] || return 0
-  [ -z "$engine_pid" ] || engine_clear
+  engine_children=
+  [ -z "$engine_pid" ] || {
+    engine_clear
+    [ "$engine" != rootless ] || engine_children=$(ps -o pid= --ppid "$engine_pid")
+  }
   end "$engine_pid"
+  for pid in $engine_children; do
+    end "$pid"
+  done
   end "$containerd_pid"
   # The process that keeps an ordinary user's namespaces for later commands.
   for pid in $(ours | awk '$0 ~ /catatonit|podman pause/ { print $1 }'); do

@@ -17,7 +17,26 @@ provider_setup () {
     coffer () { as_user "$COFFER_BUILD/coffer" "$@"; }
   }
   ok "$engine: an image for sandboxes" image box:1
+  [ "$engine" != rootless ] || ! lacks_cgroups || rootless_narrowed
 }
+
+# What it lacks it says it has: probe knows better, and with nothing given up says so.
+rootless_narrowed () {
+  file=$COFFER_HOME/config/providers.d/$provider.yaml
+  cp -p "$file" "$T/given-up"
+  sed -i '/^without/d' "$file"
+  run coffer provider doctor "$provider" --json
+  is "$engine: what there is none of without root is taken away" \
+    "$(json "$out" 'sorted (w for f in d["facts"] for w in f.get ("narrows", []))')" \
+    "['limit.cpu', 'limit.memory', 'limit.pids', 'metrics', 'pause']"
+  cp -p "$T/given-up" "$file"
+  run coffer sandbox create --mem 64M
+  like "$engine: what is given up is refused when it is asked for" \
+    "$status $(cat "$err")" '^[1-9] .*limit.memory'
+}
+
+# An ordinary user may make none of version 1.
+lacks_cgroups () { [ "$(stat -f -c %T /sys/fs/cgroup)" != cgroup2fs ]; }
 
 provider_home () { # FOLDER
   mkdir -p "$1/config/providers.d"
@@ -26,6 +45,8 @@ provider_home () { # FOLDER
   {
     printf 'config:\n  engine: "unix://%s"\n  image: box:1\n' "$socket"
     [ "$engine" != gvisor ] || printf '  runtime: runsc\n'
+    [ "$engine" != rootless ] || ! lacks_cgroups \
+      || echo "without: [limit.memory, limit.cpu, limit.pids, pause, metrics]"
   } >"$1/config/providers.d/$provider.yaml"
   chmod -R go-w "$1" && chmod 700 "$1"
   [ "$engine" != rootless ] || chown -R "$E2E_UID:$E2E_UID" "$1"

@@ -267,6 +267,35 @@ the_operator_configures_narrows_and_limits (void **state)
   assert_int_equal (m->limits.calls, 4);
 }
 
+#define CLAIMS(words) "manifest: 1\nid: many\nsummary: s\nversion: 1\n"        \
+  "license: MIT\nmodule:\n  - {arch: x86_64, file: m.so}\n"                    \
+  "  - {arch: aarch64, file: m.so}\ncontract: {major: 0, minor: 1}\n"           \
+  "threads: serial\ncapabilities: [" words "]\n"                               \
+  "isolation: {kind: container, host_kernel_shared: true}\n"
+
+/* What is below a word goes with it, and nothing else. */
+static void
+the_operator_does_without_claims (void **state)
+{
+  auto_place struct place *place = places (state);
+  auto_registry struct registry *registry = NULL;
+  const struct registry_entry *entry;
+
+  put (state, "shipped/many.yaml",
+       CLAIMS ("exec, files, exec.stdin, files.watch, pause, limit.pids"));
+  put (state, "config/providers.d/many.yaml", "without: [files, limit.pids]\n");
+  assert_int_equal (registry_load_one (place, "many", &registry, NULL), 0);
+  entry = &registry->entries[0];
+  assert_string_equal (entry->manifest->capabilities[0], "exec");
+  assert_string_equal (entry->manifest->capabilities[1], "exec.stdin");
+  assert_string_equal (entry->manifest->capabilities[2], "pause");
+  assert_null (entry->manifest->capabilities[3]);
+  assert_string_equal (entry->without[0], "files");
+  assert_string_equal (entry->without[1], "files.watch");
+  assert_string_equal (entry->without[2], "limit.pids");
+  assert_null (entry->without[3]);
+}
+
 static void
 the_operator_disables (void **state)
 {
@@ -309,6 +338,9 @@ an_operator_file_that_is_wrong_breaks_its_provider_only (void **state)
     { "permissions: {cgroup: true}\n", "only narrowed", E_CONFIG },
     { "limits: {memory: 1}\n", "16MiB", E_CONFIG },
     { "worker: {allow_degraded: maybe}\n", "true or false", E_CONFIG },
+    { "without: [pause]\n", "1:11: without: the manifest does not claim this",
+      E_CONFIG },
+    { "without: exec\n", "without must be a list", E_CONFIG },
     { "- a\n", "expected a map", E_CONFIG },
   };
   auto_place struct place *place = places (state);
@@ -688,6 +720,7 @@ main (void)
     IN_FOLDER (what_is_shipped_is_never_replaced),
     IN_FOLDER (a_link_in_place_of_a_provider_is_not_followed),
     IN_FOLDER (the_operator_configures_narrows_and_limits),
+    IN_FOLDER (the_operator_does_without_claims),
     IN_FOLDER (the_operator_disables),
     IN_FOLDER (an_operator_file_that_is_wrong_breaks_its_provider_only),
     IN_FOLDER (a_secret_written_down_is_not_repeated),

@@ -244,7 +244,8 @@ kit_claims (struct kit *kit, const char *capability)
 int
 kit_claims_in_manifest (struct kit *kit, const char *capability)
 {
-  return subject_claims (kit->subject, capability);
+  return subject_claims (kit->subject, capability)
+         || subject_gives_up (kit->subject, capability);
 }
 
 int

@@ -154,6 +154,7 @@ record_end (const struct run *run, const json_t *report, struct error **err)
 
   if (!text)
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
+  conformance.without = (char *) text_of (report, "without");
   sha256_hex (text, strlen (text), conformance.report_sha256);
   memcpy (conformance.manifest_sha256, manifest->sha256, SHA256_HEX_SIZE);
   memcpy (conformance.module_sha256, subject->module_sha256, SHA256_HEX_SIZE);

@@ -81,6 +81,18 @@ provider_json (const struct subject *subject)
                     subject->module_sha256);
 }
 
+/* What the operator gave up, by blanks. */
+static json_t *
+without_json (const struct registry_entry *entry)
+{
+  coffer_autobuffer struct coffer_buffer words = { 0 };
+  size_t i;
+
+  for (i = 0; entry->without[i]; i++)
+    coffer_buffer_printf (&words, "%s%s", i ? " " : "", entry->without[i]);
+  return json_string (words.data ? words.data : "");
+}
+
 json_t *
 report_json (const struct run *run)
 {
@@ -103,6 +115,8 @@ report_json (const struct run *run)
     (json_int_t) run->passed, "failed", (json_int_t) run->failed, "skipped",
     (json_int_t) run->skipped, "waived", (json_int_t) run->waived, "facts",
     run->subject->facts, "cases", cases_json (run));
+  if (json && run->subject->entry->without)
+    json_object_set_new (json, "without", without_json (run->subject->entry));
 #ifdef COFFER_SANITIZERS
   if (json)
     json_object_set_new (json, "sanitizers", json_string (COFFER_SANITIZERS));

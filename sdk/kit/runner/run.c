@@ -65,7 +65,9 @@ judge_claims (const struct run *run, struct result *result)
   while ((word = strsep (&rest, " ")))
     if (*word && !subject_claims (run->subject, word)) {
       result->verdict = VERDICT_WAIVED;
-      result->reason = text_printf ("%s is not claimed", word);
+      result->reason = text_printf (
+        subject_gives_up (run->subject, word)
+          ? "%s is given up by the operator" : "%s is not claimed", word);
       return 0;
     }
   free (words);

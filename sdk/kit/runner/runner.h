@@ -61,6 +61,8 @@ int subject_find (const char *word, const struct place *place, int in_process,
 int subject_take_facts (struct subject *subject, const char *text,
                         struct error **err);
 int subject_claims (const struct subject *subject, const char *word);
+/* Is it claimed, and the operator does without? */
+int subject_gives_up (const struct subject *subject, const char *word);
 /* NULL: not narrowed. */
 const char *subject_narrowed (const struct subject *subject, const char *word);
 void subject_free (struct subject *subject);

@@ -261,6 +261,12 @@ subject_claims (const struct subject *subject, const char *word)
     (const char *const *) subject->entry->manifest->capabilities, word);
 }
 
+int
+subject_gives_up (const struct subject *subject, const char *word)
+{
+  return text_list_has ((const char *const *) subject->entry->without, word);
+}
+
 const char *
 subject_narrowed (const struct subject *subject, const char *word)
 {
