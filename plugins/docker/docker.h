@@ -52,6 +52,7 @@ struct docker_config {
 
 struct keep;
 struct port;
+struct watching;
 struct docker_execs;            /* execs.c: commands that this worker relays */
 
 struct docker {
@@ -68,6 +69,7 @@ struct docker {
   struct docker_engine engine;  /* kind is UNKNOWN until the engine was asked */
   struct keep *keeps;           /* hold.c: lifelines */
   struct port *ports;           /* ports.c: connections */
+  struct watching *watching;    /* archive.c */
 };
 
 /* ---- config.c ----------------------------------------------------------- */
@@ -334,5 +336,7 @@ OPERATION (archive_export, const char *sandbox, const char *path, int32_t out,
            const struct coffer_archive_export_opts *opts);
 OPERATION (archive_import, const char *sandbox, const char *path, int32_t in,
            const struct coffer_archive_import_opts *opts);
+OPERATION (file_watch, const char *sandbox, const char *path,
+           const struct coffer_file_watch_opts *opts);
 
 #endif /* DOCKER_DOCKER_H */

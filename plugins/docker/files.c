@@ -20,6 +20,8 @@
 
 #define OPTION(opts, field) (COFFER_HAS (opts, field) ? (opts)->field : 0)
 #define PIECE (64 << 10)
+/* That giving up may last. */
+#define TAKE_BACK_NS (INT64_C (3) * 1000000000)
 
 struct work {
   struct coffer_call *call;
@@ -78,6 +80,34 @@ emit_file (struct coffer_call *call, const char *bytes, size_t size)
   return record.path ? coffer_emit_file_stat (call, &record) : COFFER_OK;
 }
 
+static int32_t
+emit_event (struct coffer_call *call, const char *bytes, size_t size)
+{
+  struct coffer_file_event record = {.size = sizeof record};
+  const char *at = bytes, *end = bytes + size;
+
+  record.kind = coffer_strings_next (&at, end);
+  record.path = coffer_strings_next (&at, end);
+  return record.path ? coffer_emit_file_event (call, &record) : COFFER_OK;
+}
+
+static void
+take_warning (struct coffer_call *call, const char *bytes, size_t size)
+{
+  coffer_autobuffer struct coffer_buffer text = {0};
+
+  coffer_buffer_add_escaped (&text, bytes, strnlen (bytes, size));
+  if (!text.failed && text.size > 0)
+    coffer_log (call, COFFER_LOG_WARNING, text.data);
+}
+
+static void
+take_size (struct work *work, const char *bytes, size_t size, size_t offset)
+{
+  if (work->out >= 0 && size >= offset + sizeof work->out_all)
+    memcpy (&work->out_all, bytes + offset, sizeof work->out_all);
+}
+
 static int
 take_frame (void *data, uint32_t kind, const void *bytes, size_t size)
 {
@@ -85,12 +115,14 @@ take_frame (void *data, uint32_t kind, const void *bytes, size_t size)
 
   if (kind == WIRE_FILE) {
     work->failed = emit_file (work->call, bytes, size);
-    if (work->out >= 0 && size > sizeof (struct wire_file))
-      memcpy (&work->out_all, (const char *) bytes
-                              + offsetof (struct wire_file, moved_bytes),
-              sizeof work->out_all);
-  }
-  if (kind == WIRE_FAILED)
+    take_size (work, bytes, size, offsetof (struct wire_file, moved_bytes));
+  } else if (kind == WIRE_OUT_ENDED)
+    take_size (work, bytes, size, 0);
+  else if (kind == WIRE_EVENT)
+    work->failed = emit_event (work->call, bytes, size);
+  else if (kind == WIRE_WARNING)
+    take_warning (work->call, bytes, size);
+  else if (kind == WIRE_FAILED)
     work->failed = stream_fail_frame (work->call, bytes, size);
   else if (kind == WIRE_DONE)
     work->answered = 1;
@@ -105,11 +137,30 @@ add_paths (struct coffer_buffer *block, const char *path, const char *other)
   coffer_buffer_add_vector (block, (const char *const[]) {path, other, NULL});
 }
 
-/* An empty path is no path; what else is wrong is found inside. */
+/* The stream has ended: with the sandbox, by itself, or when all was said. */
 static int32_t
-work_do (struct coffer_call *call, struct docker *docker, const char *sandbox,
-         struct wire_request *request, const char *path, const char *other,
-         int out)
+work_end (struct work *work, struct docker *docker, const char *sandbox,
+          const struct stream *stream)
+{
+  auto_sandbox struct docker_sandbox found = {0};
+  int32_t code;
+
+  if (!work->answered) {
+    code = docker_sandbox_find (work->call, docker, sandbox, &found);
+    return code == COFFER_OK ? stream_fail (work->call, stream) : code;
+  }
+  if (work->failed == COFFER_OK && work->out >= 0
+      && work->out_bytes != work->out_all)
+    return coffer_fail (work->call, COFFER_IO, "the engine's stream ended "
+                        "before all of it had come");
+  return work->failed;
+}
+
+/* An empty path is no path; what else is wrong is found inside. */
+int32_t
+docker_work (struct coffer_call *call, struct docker *docker,
+             const char *sandbox, struct wire_request *request,
+             const char *path, const char *other, int out)
 {
   struct work work = {.call = call, .out = out, .failed = COFFER_OK};
   const struct stream_sink sink = {out >= 0 ? take_out : NULL, take_frame,
@@ -122,9 +173,7 @@ work_do (struct coffer_call *call, struct docker *docker, const char *sandbox,
   code = stream_open (call, docker, sandbox, request, &block, &stream);
   if (code == COFFER_OK)
     code = stream_read_all (call, &stream, &sink);
-  if (code == COFFER_OK && !work.answered)
-    code = stream_fail (call, &stream);
-  return code != COFFER_OK ? code : work.failed;
+  return code == COFFER_OK ? work_end (&work, docker, sandbox, &stream) : code;
 }
 
 int32_t
@@ -137,7 +186,7 @@ docker_file_read (struct coffer_call *call, void *self, const char *sandbox,
   stream_request (&request, WIRE_READ);
   request.offset = OPTION (opts, offset_bytes);
   request.length = OPTION (opts, length_bytes);
-  return work_do (call, self, sandbox, &request, path, NULL, out);
+  return docker_work (call, self, sandbox, &request, path, NULL, out);
 }
 
 int32_t
@@ -148,7 +197,7 @@ docker_file_stat (struct coffer_call *call, void *self, const char *sandbox,
 
   (void) opts;
   stream_request (&request, WIRE_STAT);
-  return work_do (call, self, sandbox, &request, path, NULL, -1);
+  return docker_work (call, self, sandbox, &request, path, NULL, -1);
 }
 
 int32_t
@@ -159,7 +208,7 @@ docker_file_list (struct coffer_call *call, void *self, const char *sandbox,
 
   stream_request (&request, WIRE_LIST_FILES);
   request.depth = OPTION (opts, depth);
-  return work_do (call, self, sandbox, &request, path, NULL, -1);
+  return docker_work (call, self, sandbox, &request, path, NULL, -1);
 }
 
 int32_t
@@ -170,7 +219,7 @@ docker_file_mkdir (struct coffer_call *call, void *self, const char *sandbox,
 
   stream_request (&request, WIRE_MKDIR);
   request.flags = OPTION (opts, parents) ? WIRE_PARENTS : 0;
-  return work_do (call, self, sandbox, &request, path, NULL, -1);
+  return docker_work (call, self, sandbox, &request, path, NULL, -1);
 }
 
 int32_t
@@ -182,7 +231,7 @@ docker_file_remove (struct coffer_call *call, void *self, const char *sandbox,
 
   stream_request (&request, WIRE_REMOVE);
   request.flags = OPTION (opts, recursive) ? WIRE_RECURSIVE : 0;
-  return work_do (call, self, sandbox, &request, path, NULL, -1);
+  return docker_work (call, self, sandbox, &request, path, NULL, -1);
 }
 
 int32_t
@@ -196,7 +245,7 @@ docker_file_rename (struct coffer_call *call, void *self, const char *sandbox,
   if (!to)
     return coffer_fail (call, COFFER_INVALID, "no new name");
   stream_request (&request, WIRE_RENAME);
-  return work_do (call, self, sandbox, &request, from, to, -1);
+  return docker_work (call, self, sandbox, &request, from, to, -1);
 }
 
 /* ---- writing ----------------------------------------------------------------------- */
@@ -268,31 +317,59 @@ send_file (struct coffer_call *call, struct stream *stream, int in)
   return code;
 }
 
+/* Gives up, and waits for what was made inside to be taken away. */
+static void
+take_back (struct coffer_call *call, struct stream *stream,
+           const struct stream_sink *sink)
+{
+  const int cancel_fd = call->cancel_fd;
+  const int64_t deadline_ns = call->deadline_ns;
+  struct docker_hush hush;
+
+  docker_hush (call, &hush);
+  call->cancel_fd = -1;
+  call->deadline_ns = coffer_now_ns () + TAKE_BACK_NS;
+  shutdown (stream->fd, SHUT_WR);
+  stream_read_all (call, stream, sink);
+  call->cancel_fd = cancel_fd;
+  call->deadline_ns = deadline_ns;
+  docker_unhush (call, &hush);
+}
+
 int32_t
-docker_file_write (struct coffer_call *call, void *self, const char *sandbox,
-                   const char *path, int32_t in,
-                   const struct coffer_file_write_opts *opts)
+docker_work_in (struct coffer_call *call, struct docker *docker,
+                const char *sandbox, struct wire_request *request,
+                const char *path, int in)
 {
   struct work work = {.call = call, .out = -1, .failed = COFFER_OK};
   const struct stream_sink sink = {NULL, take_frame, &work};
   auto_stream struct stream stream = {.fd = -1};
   coffer_autobuffer struct coffer_buffer block = {0};
-  struct wire_request request;
   int32_t code, sent;
+
+  add_paths (&block, path, NULL);
+  code = stream_open (call, docker, sandbox, request, &block, &stream);
+  if (code != COFFER_OK)
+    return code;
+  sent = send_file (call, &stream, in);
+  if (sent != COFFER_OK && sent != COFFER_IO) {
+    take_back (call, &stream, &sink);
+    return sent;
+  }
+  code = stream_read_all (call, &stream, &sink);
+  return code == COFFER_OK ? work_end (&work, docker, sandbox, &stream) : code;
+}
+
+int32_t
+docker_file_write (struct coffer_call *call, void *self, const char *sandbox,
+                   const char *path, int32_t in,
+                   const struct coffer_file_write_opts *opts)
+{
+  struct wire_request request;
 
   stream_request (&request, WIRE_WRITE);
   request.mode = OPTION (opts, mode);
   request.flags = (OPTION (opts, parents) ? WIRE_PARENTS : 0)
                   | (OPTION (opts, exclusive) ? WIRE_EXCLUSIVE : 0);
-  add_paths (&block, path, NULL);
-  code = stream_open (call, self, sandbox, &request, &block, &stream);
-  if (code != COFFER_OK)
-    return code;
-  sent = send_file (call, &stream, in);
-  if (sent != COFFER_OK && sent != COFFER_IO)
-    return sent;
-  code = stream_read_all (call, &stream, &sink);
-  if (code == COFFER_OK && !work.answered)
-    code = stream_fail (call, &stream);
-  return code != COFFER_OK ? code : work.failed;
+  return docker_work_in (call, self, sandbox, &request, path, in);
 }

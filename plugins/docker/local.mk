@@ -10,6 +10,7 @@ PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
 %C%_docker_so_LDADD = sdk/http/libcoffer-http.a \
   sdk/lib/libcoffer-provider.a $(CURL_LIBS) $(JANSSON_SHARED_LIBS)
 %C%_docker_so_SOURCES = \
+  %D%/archive.c \
   %D%/config.c \
   %D%/create.c \
   %D%/docker.c \
@@ -43,6 +44,7 @@ PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
 %C%_coffer_inside_SOURCES = \
   %D%/inside.h \
   %D%/inside/dial.c \
+  %D%/inside/feed.c \
   %D%/inside/files.c \
   %D%/inside/hold.c \
   %D%/inside/inside.h \
@@ -51,16 +53,21 @@ PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
   %D%/inside/run.c \
   %D%/inside/say.c \
   %D%/inside/told.c \
+  %D%/inside/trees.c \
   %D%/inside/work.c \
   %D%/inside/work.h \
   %D%/wire.h \
+  sdk/lib/archive.c \
   sdk/lib/buffer.c \
   sdk/lib/descendants.c \
   sdk/lib/escape.c \
   sdk/lib/fd.c \
   sdk/lib/files.c \
+  sdk/lib/merge.c \
   sdk/lib/name.c \
   sdk/lib/packet.c \
   sdk/lib/path.c \
   sdk/lib/process.c \
-  sdk/lib/tree.c
+  sdk/lib/tar-read.c \
+  sdk/lib/tree.c \
+  sdk/lib/watch.c

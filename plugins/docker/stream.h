@@ -52,6 +52,16 @@ int32_t stream_fail_frame (struct coffer_call *call, const void *bytes,
                            size_t size);
 void stream_request (struct wire_request *request, uint32_t op);
 
+/* files.c: the work of a request on one path or two, with what comes of it
+ * emitted, or written to `out` (-1: none). */
+int32_t docker_work (struct coffer_call *call, struct docker *docker,
+                     const char *sandbox, struct wire_request *request,
+                     const char *path, const char *other, int out);
+/* The same for one that takes what comes from `in`, to its end. */
+int32_t docker_work_in (struct coffer_call *call, struct docker *docker,
+                        const char *sandbox, struct wire_request *request,
+                        const char *path, int in);
+
 /* All three: opens, reads to the end, closes. */
 int32_t stream_ask (struct coffer_call *call, struct docker *docker,
                     const char *sandbox, struct wire_request *request,

@@ -2,10 +2,11 @@
 /* What travels between the provider and its program inside a container, through
  * a stream that the engine relays.
  *
- * In: one request with its block; of `run` and `write` the standard input of the
- * command, the bytes of the file, come behind it; of `dial` what is sent.  Out, on standard output: bytes of
- * the command's output or of a file, and nothing else.  Out, on standard error:
- * frames, each with its size, in which the command's error stream is one kind.
+ * In: one request with its block; behind it comes the standard input of the
+ * command of `run`, the bytes of the file of `write`, the tar of `import`, what
+ * `dial` is to send.  Out, on standard output: bytes of the command's output, of a
+ * file or of a tar, and nothing else.  Out, on standard error: frames, each with
+ * its size, in which the command's error stream is one kind.
  * So the command's large stream goes through no hand but the engine's, and what it
  * writes can never be taken for what the program says.
  *
@@ -27,7 +28,7 @@
 enum wire_op {
   WIRE_RUN = 1, WIRE_WAIT, WIRE_LIST, WIRE_ATTACH, WIRE_TELL, WIRE_SWEEP,
   WIRE_READ, WIRE_WRITE, WIRE_STAT, WIRE_LIST_FILES, WIRE_MKDIR, WIRE_REMOVE,
-  WIRE_RENAME, WIRE_DIAL
+  WIRE_RENAME, WIRE_DIAL, WIRE_EXPORT, WIRE_IMPORT, WIRE_WATCH
 };
 
 /* Flags of a request. */
@@ -57,7 +58,8 @@ struct wire_request {
 
 enum wire_kind {
   WIRE_ERR_BYTES = 1,           /* of the command's error stream */
-  WIRE_OUT_ENDED,               /* u64: bytes of standard output in all */
+  WIRE_OUT_ENDED,               /* u64: bytes of standard output in all; also of
+                                 * EXPORT */
   WIRE_ERR_ENDED,
   WIRE_STARTED,                 /* wire_info; of DIAL nothing: it is connected */
   WIRE_ENDED,                   /* wire_end */
@@ -65,7 +67,10 @@ enum wire_kind {
   WIRE_FILE,                    /* wire_file, then the path, then the target,
                                  * each with its NUL */
   WIRE_FAILED,                  /* wire_failure, then text with its NUL */
-  WIRE_DONE                     /* it went well; nothing follows */
+  WIRE_DONE,                    /* it went well; nothing follows */
+  WIRE_EVENT,                   /* of WATCH: the kind of a change, the path, each
+                                 * with its NUL */
+  WIRE_WARNING                  /* text with its NUL, for the log */
 };
 
 struct wire_frame {

@@ -28,6 +28,26 @@ struct merge {
   struct coffer_strings done;   /* paths, "+" moved or "=" changed places */
 };
 
+/* For a kernel that cannot exchange (gVisor's), by way of a third name: for a
+ * moment there is none, and when it fails, what was there is put back. */
+static int
+exchange (int from_dir, int to_dir, const char *name)
+{
+  char aside[32];
+  int keep;
+
+  if (path_temporary (aside, sizeof aside) < 0
+      || renameat (to_dir, name, from_dir, aside) < 0)
+    return -1;
+  if (renameat (from_dir, name, to_dir, name) < 0) {
+    keep = errno;
+    renameat (from_dir, aside, to_dir, name);
+    errno = keep;
+    return -1;
+  }
+  return renameat (from_dir, aside, from_dir, name);
+}
+
 /* Both parents of a path, and its last component.  What is mounted elsewhere
  * the kernel would take down with the name. */
 static int
@@ -49,7 +69,9 @@ move (const struct merge *merge, const char *path, int back, unsigned flags)
   }
   if (renameat2 (from_dir, name, to_dir, name, flags) == 0)
     return 0;
-  if (errno == EINVAL)          /* a file system that cannot exchange */
+  if (errno == EINVAL && (flags & RENAME_EXCHANGE))
+    return exchange (from_dir, to_dir, name);
+  if (errno == EINVAL)
     errno = EOPNOTSUPP;
   return -1;
 }

@@ -50,14 +50,19 @@ path_check (int64_t deadline_ns, int cancel_fd)
   return 0;
 }
 
+/* A kernel that numbers no mounts (gVisor's) has the devices to tell by. */
 static int
 same_mount (int a, int b)
 {
   struct statx x, y;
 
-  return statx (a, "", AT_EMPTY_PATH, STATX_MNT_ID, &x) == 0
-         && statx (b, "", AT_EMPTY_PATH, STATX_MNT_ID, &y) == 0
-         && x.stx_mask & y.stx_mask & STATX_MNT_ID
+  if (statx (a, "", AT_EMPTY_PATH, STATX_MNT_ID, &x) < 0
+      || statx (b, "", AT_EMPTY_PATH, STATX_MNT_ID, &y) < 0)
+    return 0;
+  if (((x.stx_mask | y.stx_mask) & STATX_MNT_ID) == 0)
+    return x.stx_dev_major == y.stx_dev_major
+           && x.stx_dev_minor == y.stx_dev_minor;
+  return x.stx_mask & y.stx_mask & STATX_MNT_ID
          && x.stx_mnt_id == y.stx_mnt_id;
 }
 
@@ -161,7 +166,8 @@ walk_one (struct walk *walk, int dir, const char *name, uint32_t depth)
   struct stat st;
   int r;
 
-  if (fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
+  /* AT_NO_AUTOMOUNT is what it does anyway, and gVisor does not know that. */
+  if (fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
     return errno == ENOENT ? 0 : -1;
   if (before > 0)
     coffer_buffer_add (&walk->path, "/", 1);

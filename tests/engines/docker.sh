@@ -3,6 +3,7 @@
 . "$COFFER_SOURCE/tests/engines/lib.sh"
 . "$COFFER_SOURCE/tests/engines/hello.sh"
 . "$COFFER_SOURCE/tests/engines/provider.sh"
+. "$COFFER_SOURCE/tests/engines/trees.sh"
 . "$COFFER_SOURCE/tests/e2e/kit-lib.sh"
 needs python3
 ok "docker: it comes up" engine_start docker

@@ -219,6 +219,7 @@ list_all () {
   list_files
   list_timeout
   list_background
+  list_trees
   list_parallel
   list_crash
   list_crash_create

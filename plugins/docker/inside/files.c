@@ -5,11 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include <coffer/fd.h>
 #include <coffer/files.h>
@@ -19,9 +16,21 @@
 /* ---- a host for the library ------------------------------------------------------- */
 
 static int32_t
-host_emit (struct coffer_call *call, uint32_t record, const void *data)
+say_event (const struct coffer_file_event *event)
 {
-  const struct coffer_file_stat *stat = data;
+  coffer_autobuffer struct coffer_buffer out = {0};
+
+  coffer_buffer_add_vector (&out, (const char *const[]) {event->kind,
+                                                         event->path, NULL});
+  if (out.failed)
+    return COFFER_INTERNAL;
+  say (WIRE_EVENT, out.data, out.size);
+  return COFFER_OK;
+}
+
+static int32_t
+say_file (const struct coffer_file_stat *stat)
+{
   coffer_autobuffer struct coffer_buffer out = {0};
   struct wire_file file = {
     .size_bytes = stat->size_bytes, .moved_bytes = stat->moved_bytes,
@@ -29,9 +38,6 @@ host_emit (struct coffer_call *call, uint32_t record, const void *data)
     .has_target = stat->target != NULL,
   };
 
-  (void) call;
-  if (record != COFFER_REC_file_stat)
-    return COFFER_OK;
   strncpy (file.kind, stat->kind ? stat->kind : "", sizeof file.kind - 1);
   coffer_buffer_add (&out, &file, sizeof file);
   coffer_buffer_add (&out, stat->path, strlen (stat->path) + 1);
@@ -41,6 +47,15 @@ host_emit (struct coffer_call *call, uint32_t record, const void *data)
     return COFFER_INTERNAL;
   say (WIRE_FILE, out.data, out.size);
   return COFFER_OK;
+}
+
+static int32_t
+host_emit (struct coffer_call *call, uint32_t record, const void *data)
+{
+  (void) call;
+  if (record == COFFER_REC_file_event)
+    return say_event (data);
+  return record == COFFER_REC_file_stat ? say_file (data) : COFFER_OK;
 }
 
 static int32_t
@@ -55,7 +70,9 @@ host_fail (struct coffer_call *call, int32_t code, int32_t retryable,
 static void
 host_log (struct coffer_call *call, int32_t level, const char *text)
 {
-  (void) call, (void) level, (void) text;
+  (void) call;
+  if (level >= COFFER_LOG_WARNING)
+    say (WIRE_WARNING, text, strlen (text) + 1);
 }
 
 static void
@@ -70,76 +87,26 @@ static const struct coffer_host host = {
   .progress = host_progress,
 };
 
-/* ---- what is written, which must be whole --------------------------------------------- */
+/* ---- what is written ------------------------------------------------------------------- */
 
-/* Standard input comes in pieces with a size each, the last of which is 0.  An end
- * without that is no end: the file is given up, and the old one stays. */
-#define DRAIN_SECONDS 5
-
-struct feed {
-  int out, cancel;
+struct writing {
+  int root;
+  const char *path;
+  const struct wire_request *request;
 };
 
-static void *
-feed_main (void *data)
-{
-  struct feed *feed = data;
-  static char bytes[64 << 10];
-  uint32_t size;
-
-  for (;;) {
-    if (coffer_read_all (0, &size, sizeof size) != sizeof size
-        || size > sizeof bytes
-        || coffer_read_all (0, bytes, size) != (ssize_t) size)
-      break;
-    if (size == 0) {
-      coffer_fd_close (&feed->out);
-      return NULL;
-    }
-    if (coffer_write_all (feed->out, bytes, size) < 0)
-      continue;                 /* it has failed, which is said elsewhere */
-  }
-  coffer_fd_close (&feed->cancel);
-  return NULL;
-}
-
-/* An engine that cannot give a command its input any more gives up what the command
- * has said (Podman does): so the rest is read, until who was answered is gone. */
-static void
-drain (pthread_t thread, int unread)
-{
-  struct timespec until;
-
-  close (unread);
-  clock_gettime (CLOCK_REALTIME, &until);
-  until.tv_sec += DRAIN_SECONDS;
-  pthread_timedjoin_np (thread, NULL, &until);
-}
-
 static int32_t
-write_file (struct coffer_call *call, int root, const char *path,
-            const struct wire_request *request)
+write_file (struct coffer_call *call, int in, void *data)
 {
+  const struct writing *writing = data;
+  const uint32_t flags = writing->request->flags;
   const struct coffer_file_write_opts opts = {
-    .size = sizeof opts, .mode = request->mode,
-    .parents = (request->flags & WIRE_PARENTS) != 0,
-    .exclusive = (request->flags & WIRE_EXCLUSIVE) != 0,
+    .size = sizeof opts, .mode = writing->request->mode,
+    .parents = (flags & WIRE_PARENTS) != 0,
+    .exclusive = (flags & WIRE_EXCLUSIVE) != 0,
   };
-  static struct feed feed;      /* the thread may outlive this function */
-  int data[2], cancel[2];
-  pthread_t thread;
-  int32_t code;
 
-  if (pipe2 (data, O_CLOEXEC) < 0 || pipe2 (cancel, O_CLOEXEC) < 0)
-    return coffer_fail_errno (call, errno, path);
-  feed = (struct feed) {data[1], cancel[1]};
-  if (pthread_create (&thread, NULL, feed_main, &feed) != 0)
-    return coffer_fail_errno (call, EAGAIN, path);
-  call->cancel_fd = cancel[0];
-  code = coffer_files_write (call, root, path, data[0], &opts);
-  if (code != COFFER_OK)
-    drain (thread, data[0]);
-  return code;
+  return coffer_files_write (call, writing->root, writing->path, in, &opts);
 }
 
 /* ---- the operations ---------------------------------------------------------------------- */
@@ -163,12 +130,13 @@ work (struct coffer_call *call, int root, const struct wire_request *request,
     .size = sizeof remove_opts,
     .recursive = (request->flags & WIRE_RECURSIVE) != 0,
   };
+  struct writing writing = {root, path, request};
 
   switch (request->op) {
   case WIRE_READ:
     return coffer_files_read (call, root, path, 1, &read_opts);
   case WIRE_WRITE:
-    return write_file (call, root, path, request);
+    return fed (call, path, write_file, &writing);
   case WIRE_STAT:
     return coffer_files_stat (call, root, path);
   case WIRE_LIST_FILES:
@@ -179,6 +147,12 @@ work (struct coffer_call *call, int root, const struct wire_request *request,
     return coffer_files_remove (call, root, path, &remove_opts);
   case WIRE_RENAME:
     return coffer_files_rename (call, root, path, other ? other : "");
+  case WIRE_EXPORT:
+    return tree_export (call, root, path);
+  case WIRE_IMPORT:
+    return tree_import (call, root, path);
+  case WIRE_WATCH:
+    return tree_watch (call, root, path);
   default:
     return coffer_fail (call, COFFER_UNSUPPORTED, "no such work");
   }

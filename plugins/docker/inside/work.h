@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include <coffer/buffer.h>
+#include <coffer/provider.h>
 
 #include "inside.h"
 #include "../wire.h"
@@ -36,6 +37,18 @@ int dial_port (const struct wire_request *request);
 
 /* ---- files.c ---- */
 int files_work (const struct wire_request *request, const char *block);
+
+/* ---- feed.c ---- */
+/* Gives `take` a pipe of what comes by standard input, whose end is where that
+ * says that all has come; when it breaks off, call->cancel_fd says so. */
+int32_t fed (struct coffer_call *call, const char *what,
+             int32_t (*take) (struct coffer_call *call, int in, void *data),
+             void *data);
+
+/* ---- trees.c: below the folder `root` ---- */
+int32_t tree_export (struct coffer_call *call, int root, const char *path);
+int32_t tree_import (struct coffer_call *call, int root, const char *path);
+int32_t tree_watch (struct coffer_call *call, int root, const char *path);
 
 /* What a running command is asked through its socket; the answer is a wire_end
  * to WAIT (when it has ended), a wire_info to LIST, an int32_t errno to TELL. */
