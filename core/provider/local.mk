@@ -7,6 +7,7 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/built-in.c %D%/built-in.h \
   %D%/conformance.c %D%/conformance-report.c %D%/conformance.h \
   %D%/dispatch.c %D%/dispatch.h \
+  %D%/docker-client.c %D%/docker-client.h \
   %D%/gate.c %D%/gate.h \
   %D%/in-process.c \
   %D%/install.c %D%/install.h \

@@ -171,10 +171,10 @@ static int
 read_type (struct manifest_reader *reader, const struct yaml_node *node,
            const char *key, void *out, struct error **err)
 {
-  const char *words[CONFIG_PROXY + 2] = { NULL };
+  const char *words[CONFIG_PEM + 2] = { NULL };
   size_t i;
 
-  for (i = 0; i <= CONFIG_PROXY; i++)
+  for (i = 0; i <= CONFIG_PEM; i++)
     words[i] = manifest_config_type_name ((enum manifest_config_type) i);
   if (manifest_read_word (&reader->source, node, key, words, &i, err) < 0)
     return -1;
@@ -200,6 +200,19 @@ read_env (struct manifest_reader *reader, const struct yaml_node *node,
 }
 
 static int
+read_from (struct manifest_reader *reader, const struct yaml_node *node,
+           const char *key, void *out, struct error **err)
+{
+  size_t i;
+
+  if (manifest_read_word (&reader->source, node, key, manifest_config_froms,
+                          &i, err) < 0)
+    return -1;
+  *(enum manifest_config_from *) out = (enum manifest_config_from) (i + 1);
+  return 0;
+}
+
+static int
 read_any_text (struct manifest_reader *reader, const struct yaml_node *node,
                const char *key, void *out, struct error **err)
 {
@@ -212,6 +225,7 @@ const struct manifest_key manifest_config_keys[] = {
   { "type", 1, read_type, AT (type) },
   { "required", 0, read_flag, AT (required) },
   { "env", 0, read_env, AT (env) },
+  { "from", 0, read_from, AT (from) },
   { "default", 0, read_any_text, AT (default_value) },
   { "help", 0, read_any_text, AT (help) },
   { NULL }
@@ -236,7 +250,7 @@ check_default (struct manifest_reader *reader, const struct yaml_node *node,
 
   if (config->default_value == NULL)
     return 0;
-  if (config->type == CONFIG_SECRET)
+  if (manifest_config_is_secret (config->type))
     return yaml_fail (&reader->source, at, err,
                       "%s: a secret has no default", config->key);
   if (config->required)

@@ -13,6 +13,7 @@
 #include "provider/proxy.h"
 
 #define MAX_VALUE 4096          /* of a configuration value, with the NUL */
+#define MAX_PEM (64 << 10)
 #define MAX_PATH 4096
 
 const char *const manifest_archs[] = {
@@ -24,8 +25,19 @@ static const char *const type_names[] = {
   [CONFIG_TEXT] = "text", [CONFIG_SECRET] = "secret", [CONFIG_URL] = "url",
   [CONFIG_SIZE] = "size", [CONFIG_DURATION] = "duration",
   [CONFIG_NUMBER] = "number", [CONFIG_FLAG] = "flag", [CONFIG_PATH] = "path",
-  [CONFIG_PROXY] = "proxy",
+  [CONFIG_PROXY] = "proxy", [CONFIG_PEM] = "pem",
 };
+
+const char *const manifest_config_froms[] = {
+  "docker.host", "docker.ca", "docker.certificate", "docker.key",
+  "docker.auths", "podman.auths", NULL
+};
+
+int
+manifest_config_is_secret (enum manifest_config_type type)
+{
+  return type == CONFIG_SECRET || type == CONFIG_PEM;
+}
 
 const char *
 manifest_config_type_name (enum manifest_config_type type)
@@ -224,11 +236,29 @@ is_line (const char *s)
   return 1;
 }
 
+/* Lines of text with such a block in them; what is in that is for whoever reads
+ * certificates. */
+static const char *
+check_pem (const char *value)
+{
+  const char *p;
+
+  if (strlen (value) >= MAX_PEM)
+    return "must be shorter than 64 KiB";
+  for (p = value; *p; p++)
+    if ((unsigned char) *p < ' ' && !strchr ("\n\r\t", *p))
+      return "must be text";
+  return strstr (value, "-----BEGIN ") ? NULL
+         : "must hold a PEM block, -----BEGIN …";
+}
+
 const char *
 manifest_check_value (enum manifest_config_type type, const char *value)
 {
   uint64_t n;
 
+  if (type == CONFIG_PEM)
+    return check_pem (value);
   if (strlen (value) >= MAX_VALUE)
     return "must be shorter than 4096 bytes";
   if (!is_line (value))
@@ -236,6 +266,8 @@ manifest_check_value (enum manifest_config_type type, const char *value)
   switch (type) {
   case CONFIG_TEXT:
     return text_is_utf8 (value, strlen (value)) ? NULL : "must be UTF-8";
+  case CONFIG_PEM:
+    break;
   case CONFIG_SECRET:
     return value[0] ? NULL : "must not be empty";
   case CONFIG_URL:

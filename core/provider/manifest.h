@@ -26,7 +26,14 @@ struct manifest_file {
 
 enum manifest_config_type {
   CONFIG_TEXT, CONFIG_SECRET, CONFIG_URL, CONFIG_SIZE, CONFIG_DURATION,
-  CONFIG_NUMBER, CONFIG_FLAG, CONFIG_PATH, CONFIG_PROXY
+  CONFIG_NUMBER, CONFIG_FLAG, CONFIG_PATH, CONFIG_PROXY, CONFIG_PEM
+};
+
+/* What of the docker command's own configuration (docker-client.h) a value may
+ * come from. */
+enum manifest_config_from {
+  FROM_NOWHERE, FROM_DOCKER_HOST, FROM_DOCKER_CA, FROM_DOCKER_CERTIFICATE,
+  FROM_DOCKER_KEY, FROM_DOCKER_AUTHS, FROM_PODMAN_AUTHS
 };
 
 struct manifest_config {
@@ -34,6 +41,7 @@ struct manifest_config {
   enum manifest_config_type type;
   int required;
   char *env;                    /* variable that it may come from, or NULL */
+  enum manifest_config_from from;
   char *default_value;          /* text form, or NULL */
   char *help;
 };
@@ -100,6 +108,10 @@ int manifest_key_required (const char *section, const char *key);
 /* ---- the vocabulary, which operator files share -------------------------- */
 
 const char *manifest_config_type_name (enum manifest_config_type type);
+/* Never shown, logged or stored: given by where it is to be found. */
+int manifest_config_is_secret (enum manifest_config_type type);
+/* Words of `from`, NULL-terminated, in the order of the enumeration. */
+extern const char *const manifest_config_froms[];
 const struct manifest_config *manifest_find_config (
   const struct manifest *manifest, const char *key);
 /* NULL when `value` is one of the type, else what it must be ("must be …"):

@@ -17,10 +17,11 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "provider/docker-client.h"
 #include "provider/proxy.h"
 #include "provider/registry-read.h"
 
-#define MAX_SECRET 4096
+#define MAX_SECRET (64 << 10)
 
 static int
 is_word (const char *s)
@@ -84,7 +85,7 @@ config_set (struct registry_entry *entry, const struct manifest_config *key,
   free (config->value);
   free (config->origin);
   /* A proxy may have a password in it; one that was written down has none. */
-  config->secret = key->type == CONFIG_SECRET
+  config->secret = manifest_config_is_secret (key->type)
                    || (key->type == CONFIG_PROXY && value == NULL);
   config->value = value ? strdup (value) : NULL;
   config->origin = strdup (origin);
@@ -130,23 +131,102 @@ set_from_env (struct registry_entry *entry, const struct manifest_config *key,
     return error_set (err, E_CONFIG_VALUE, 0, "%s: %s (from the variable %s) "
                       "%s", entry->id, key->key, key->env, wrong);
   return config_set (entry, key,
-                     key->type == CONFIG_SECRET || key->type == CONFIG_PROXY
-                       ? NULL : value, origin, err);
+                     manifest_config_is_secret (key->type)
+                         || key->type == CONFIG_PROXY ? NULL : value, origin,
+                     err);
+}
+
+/* -- from the docker command's configuration ------------------------------- */
+
+/* 1: the value is set. */
+static int
+complete_host (struct registry_entry *entry,
+               const struct manifest_config *key,
+               struct docker_client *client, struct error **err)
+{
+  const char *wrong;
+  int r = docker_client_read (find_config (entry, key->key) != NULL, client,
+                              err);
+
+  if (r < 0 || !client->host)
+    return r;
+  wrong = manifest_check_value (key->type, client->host);
+  if (wrong)
+    return error_set (err, E_CONFIG_VALUE, 0, "%s: %s (%s) %s", entry->id,
+                      key->key, client->origin, wrong);
+  return config_set (entry, key, client->host, client->origin, err) < 0 ? -1
+                                                                        : 1;
+}
+
+/* Those that go with the engine that is named there, and with no other. */
+static int
+complete_certificate (struct registry_entry *entry,
+                      const struct manifest_config *key,
+                      const struct docker_client *client, struct error **err)
+{
+  const char *name = key->from == FROM_DOCKER_CA            ? "ca.pem"
+                     : key->from == FROM_DOCKER_CERTIFICATE ? "cert.pem"
+                                                            : "key.pem";
+  auto_free char *origin = NULL;
+
+  if (!client->certificates)
+    return 0;
+  origin = text_printf ("file:%s/%s", client->certificates, name);
+  if (!origin)
+    return error_set (err, E_NO_MEMORY, 0, "provider %s", entry->id);
+  if (access (origin + 5, F_OK) < 0)
+    return 0;
+  return config_set (entry, key, NULL, origin, err) < 0 ? -1 : 1;
+}
+
+static int
+complete_auths (struct registry_entry *entry,
+                const struct manifest_config *key, struct error **err)
+{
+  auto_free char *path
+    = docker_client_auths_path (key->from == FROM_PODMAN_AUTHS);
+  auto_free char *origin = path ? text_printf ("auths:%s", path) : NULL;
+
+  if (!path)
+    return 0;
+  if (!origin)
+    return error_set (err, E_NO_MEMORY, 0, "provider %s", entry->id);
+  return config_set (entry, key, NULL, origin, err) < 0 ? -1 : 1;
+}
+
+/* Of these the place of the engine alone goes before the operator's word, when a
+ * variable says it. */
+static int
+complete_from (struct registry_entry *entry,
+               const struct manifest_config *key,
+               struct docker_client *client, struct error **err)
+{
+  if (key->from == FROM_DOCKER_HOST)
+    return complete_host (entry, key, client, err);
+  if (key->from == FROM_NOWHERE || find_config (entry, key->key))
+    return 0;
+  return key->from == FROM_DOCKER_AUTHS || key->from == FROM_PODMAN_AUTHS
+           ? complete_auths (entry, key, err)
+           : complete_certificate (entry, key, client, err);
 }
 
 static int
 complete_value (struct registry_entry *entry,
-                const struct manifest_config *key, struct error **err)
+                const struct manifest_config *key,
+                struct docker_client *client, struct error **err)
 {
   const char *value = variable (key->env);
   auto_free char *credential = NULL;
   auto_free char *origin = NULL;
+  int r = complete_from (entry, key, client, err);
 
+  if (r != 0)
+    return r < 0 ? -1 : 0;
   if (value)
     return set_from_env (entry, key, value, err);
   if (find_config (entry, key->key))
     return 0;
-  if (key->type == CONFIG_SECRET) {
+  if (manifest_config_is_secret (key->type)) {
     credential = text_printf ("%s.%s", entry->id, key->key);
     if (credential == NULL || !has_credential (credential))
       return 0;
@@ -191,10 +271,11 @@ int
 config_complete (struct registry_entry *entry, struct error **err)
 {
   const struct manifest *m = entry->manifest;
+  auto_docker_client struct docker_client client = { NULL, NULL, 0, NULL };
   size_t i;
 
   for (i = 0; i < m->n_config; i++) {
-    if (complete_value (entry, &m->config[i], err) < 0)
+    if (complete_value (entry, &m->config[i], &client, err) < 0)
       return -1;
   }
   for (i = 0; i < m->n_config; i++) {
@@ -287,6 +368,8 @@ fetch_secret (const struct registry_config *config,
     r = read_variable (origin + 4, &value, err);
   else if (strncmp (origin, "file:", 5) == 0)
     r = read_secret (origin + 5, &value, err);
+  else if (strncmp (origin, "auths:", 6) == 0)
+    return docker_client_auths (origin + 6, out, err);
   else
     r = read_credential (origin + 11, &value, err);
   if (r < 0)
@@ -305,8 +388,8 @@ static int
 fail_missing (const struct registry_entry *entry,
               const struct manifest_config *key, struct error **err)
 {
-  error_set (err, key->type == CONFIG_SECRET ? E_CREDENTIALS_MISSING
-                                             : E_CONFIG_VALUE, 0,
+  error_set (err, manifest_config_is_secret (key->type)
+                    ? E_CREDENTIALS_MISSING : E_CONFIG_VALUE, 0,
              "%s: the configuration lacks %s", entry->id, key->key);
   if (key->env)
     error_hint (err, "set %s, or %s in providers.d/%s.yaml", key->env,
@@ -342,6 +425,8 @@ resolve_one (const struct registry_entry *entry,
     return key->required ? fail_missing (entry, key, err) : 0;
   if (config->secret && fetch_secret (config, key->type, &secret, err) < 0)
     return error_wrap (err, "%s: %s", entry->id, key->key);
+  if (config->secret && !secret)
+    return 0;                   /* a store with nothing in it */
   value = secret ? secret : config->value;
   resolved->values[resolved->n_values]
     = text_printf ("%s=%s", key->key, value ? value : "");

@@ -85,6 +85,8 @@ config_json (const struct registry_entry *entry)
                               "required", key->required);
 
     json_put_text (item, "env", key->env);
+    if (key->from)
+      json_put_text (item, "from", manifest_config_froms[key->from - 1]);
     json_put_text (item, "help", key->help);
     if (value && !value->secret)
       json_put_text (item, "value", value->value);

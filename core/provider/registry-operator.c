@@ -177,7 +177,7 @@ apply_value (const struct yaml_source *source, const struct yaml_node *node,
 
   if (yaml_text (source, node, key->key, &value, err) < 0)
     return -1;
-  if (key->type == CONFIG_SECRET) {
+  if (manifest_config_is_secret (key->type)) {
     if (!config_is_reference (value))
       return yaml_fail (source, node, err,
                         "%s is a secret: give it by env:NAME, file:PATH or "

@@ -27,6 +27,9 @@ static const struct {
   {"registry_auth", offsetof (struct docker_config, registry_auth)},
   {"user", offsetof (struct docker_config, user)},
   {"tls", offsetof (struct docker_config, tls)},
+  {"ca", offsetof (struct docker_config, ca)},
+  {"certificate", offsetof (struct docker_config, certificate)},
+  {"key", offsetof (struct docker_config, key)},
 };
 
 static char **

@@ -45,6 +45,7 @@ struct docker_config {
   char *runtime;                /* NULL: the engine's default */
   char *registry_auth;          /* NULL: none */
   char *user;                   /* of commands: UID:GID, never 0 */
+  char *ca, *certificate, *key; /* PEM; NULL: what `tls` has */
   char *tls;                    /* folder of ca.pem, cert.pem, key.pem */
   int pull;                     /* what is missing is pulled */
   int64_t pull_timeout_ns;

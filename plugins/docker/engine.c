@@ -20,15 +20,17 @@
 #define API_LEAST 41
 #define API_MOST 47
 
-/* The path of a file in the folder of certificates; NULL: there is none, and the
- * system's are trusted, or no certificate of ours is shown. */
+/* What is configured, else the path of a file in the folder of certificates; NULL:
+ * there is none, and the system's are trusted, or no certificate of ours is
+ * shown. */
 static const char *
-tls_file (const struct docker *docker, struct coffer_buffer *path,
-          const char *name)
+pem_of (const struct docker *docker, const char *pem,
+        struct coffer_buffer *path, const char *name)
 {
-  if (!docker->config.tls
-      || strncmp (docker->config.engine, "https://", 8) != 0)
+  if (strncmp (docker->config.engine, "https://", 8) != 0)
     return NULL;
+  if (pem || !docker->config.tls)
+    return pem;
   coffer_buffer_printf (path, "%s/%s", docker->config.tls, name);
   return path->data && access (path->data, R_OK) == 0 ? path->data : NULL;
 }
@@ -47,9 +49,10 @@ docker_engine_init (struct coffer_call *call, struct docker *docker)
   else
     coffer_buffer_add_string (&base, engine);
   config.base = base.data;
-  config.ca = tls_file (docker, &ca, "ca.pem");
-  config.certificate = tls_file (docker, &own, "cert.pem");
-  config.key = tls_file (docker, &key, "key.pem");
+  config.ca = pem_of (docker, docker->config.ca, &ca, "ca.pem");
+  config.certificate = pem_of (docker, docker->config.certificate, &own,
+                               "cert.pem");
+  config.key = pem_of (docker, docker->config.key, &key, "key.pem");
   if (base.failed || ca.failed || own.failed || key.failed)
     return coffer_fail_errno (call, ENOMEM, "the engine's address");
   return coffer_http_new (call, &config, &docker->http);

@@ -99,6 +99,37 @@ emit_seccomp (struct coffer_call *call, const json_t *info)
                has ? NULL : "let the engine have a seccomp profile", NULL);
 }
 
+/* gVisor, which is a kernel of its own: as the engine names it, or its program. */
+static int
+is_gvisor (const struct docker *docker, const json_t *info)
+{
+  const char *name = docker->config.runtime ? docker->config.runtime
+                                            : word (info, "DefaultRuntime");
+  const char *path = json_string_value (json_object_get (
+    json_object_get (json_object_get (info, "Runtimes"), name), "path"));
+  const char *base = path ? strrchr (path, '/') : NULL;
+
+  return strncmp (name, "runsc", 5) == 0
+         || (base && strcmp (base, "/runsc") == 0);
+}
+
+/* To the machine a sandbox is one program there: what is over a cap ends all of it,
+ * or keeps its kernel from beginning, and its files in memory have no number of
+ * names. */
+static int32_t
+emit_kernel (struct coffer_call *call, const struct docker *docker,
+             const json_t *info)
+{
+  static const char *const words[]
+    = {"limit.memory", "limit.pids", "limit.disk", NULL};
+
+  if (!is_gvisor (docker, info))
+    return COFFER_OK;
+  return fact (call, "host_kernel_shared", "absent", "gVisor: a kernel of its "
+               "own, which caps on memory and processes end as a whole",
+               INFO, "use the engine's default runtime for exact caps", words);
+}
+
 static int32_t
 emit_runtime (struct coffer_call *call, const struct docker *docker,
               const json_t *info)
@@ -162,6 +193,8 @@ emit_info (struct coffer_call *call, const struct docker *docker,
     code = emit_cgroup (call, info);
   if (code == COFFER_OK)
     code = emit_runtime (call, docker, info);
+  if (code == COFFER_OK)
+    code = emit_kernel (call, docker, info);
   return code == COFFER_OK ? emit_image (call, docker) : code;
 }
 

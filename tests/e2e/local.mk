@@ -13,6 +13,7 @@ SCENARIOS += \
   %D%/debug.sh \
   %D%/default.sh \
   %D%/descriptors.sh \
+  %D%/docker-context.sh \
   %D%/doctor.sh \
   %D%/enable.sh \
   %D%/enable-kit.sh \

@@ -45,6 +45,8 @@ provider_home () { # FOLDER
   {
     printf 'config:\n  engine: "unix://%s"\n  image: box:1\n' "$socket"
     [ "$engine" != gvisor ] || printf '  runtime: runsc\n'
+    [ "$engine" != gvisor ] \
+      || echo "without: [limit.memory, limit.pids, limit.disk]"
     [ "$engine" != rootless ] || ! lacks_cgroups \
       || echo "without: [limit.memory, limit.cpu, limit.pids, pause, metrics]"
   } >"$1/config/providers.d/$provider.yaml"

@@ -285,12 +285,12 @@ static void
 the_words_of_the_schema_are_those_of_the_code (void **state)
 {
   static const char *const threads[] = { "serial", "parallel", NULL };
-  const char *types[CONFIG_PATH + 2] = { NULL };
+  const char *types[CONFIG_PEM + 2] = { NULL };
   auto_json json_t *root = schema ();
   int i;
 
   (void) state;
-  for (i = 0; i <= CONFIG_PATH; i++)
+  for (i = 0; i <= CONFIG_PEM; i++)
     types[i] = manifest_config_type_name ((enum manifest_config_type) i);
   enum_is (root, "", "capabilities", contract_capabilities ());
   enum_is (root, "", "never", contract_failures ());
@@ -298,6 +298,7 @@ the_words_of_the_schema_are_those_of_the_code (void **state)
   enum_is (root, "module", "arch", manifest_archs);
   enum_is (root, "isolation", "kind", manifest_isolation_kinds);
   enum_is (root, "config", "type", types);
+  enum_is (root, "config", "from", manifest_config_froms);
 }
 
 static void

@@ -19,12 +19,27 @@
 #define MAX_PROC (1024 * 1024)
 #define LOOK_NS 2000000
 
+/* The runtime of a container may be a kernel of its own: probe says so. */
+static int
+has_own_kernel (struct kit *kit)
+{
+  const struct coffer_fact *fact;
+  size_t n;
+
+  for (n = 0; (fact = kit_fact (kit, n)) != NULL; n++)
+    if (fact->name && strcmp (fact->name, "host_kernel_shared") == 0)
+      return fact->state && strcmp (fact->state, "absent") == 0;
+  return 0;
+}
+
 int
 kit_sees_processes (struct kit *kit)
 {
   static const char *const kinds[] = { "none", "namespaces", "container" };
   size_t i;
 
+  if (has_own_kernel (kit))
+    return 0;
   for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
     if (strcmp (kit_isolation (kit), kinds[i]) == 0)
       return access ("/proc/self/stat", R_OK) == 0;
