@@ -25,7 +25,8 @@ struct word {
                   const char *arg);
 };
 
-extern const struct word reach_words[], noise_words[];
+extern const struct word ends_words[], rights_words[], channel_words[],
+                         reach_words[], noise_words[];
 
 /* Emits a fact. */
 int32_t say (struct coffer_call *call, const char *name, const char *state,

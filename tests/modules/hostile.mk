@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Modules for tests of the loader, dispatch and the worker.  One source that
 # does what no provider should, on demand.
-HOSTILE_SOURCES = %D%/hostile.c %D%/hostile-reach.c %D%/hostile-noise.c \
+HOSTILE_SOURCES = %D%/hostile.c %D%/hostile-ends.c %D%/hostile-rights.c \
+  %D%/hostile-channel.c %D%/hostile-reach.c %D%/hostile-noise.c \
   %D%/hostile.h
 TEST_MODULES = %D%/hostile.so %D%/serial.so %D%/birth_hang.so \
   %D%/birth_abort.so

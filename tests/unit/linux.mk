@@ -35,11 +35,20 @@ check_PROGRAMS += %D%/linux-payload %D%/linux-hostile
 %C%_test_linux_attack_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_attack_LDADD = $(LINUX_UNIT_LIBS)
 
-%C%_test_linux_warm_SOURCES = %D%/test-linux-warm.c $(LINUX_UNIT_HOST)
+%C%_test_linux_warm_SOURCES = %D%/test-linux-warm.c \
+  %D%/linux-warm.c %D%/linux-warm.h $(LINUX_UNIT_HOST)
 %C%_test_linux_warm_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
 %C%_test_linux_warm_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_warm_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_warm_LDADD = $(LINUX_UNIT_LIBS)
+
+UNIT_TESTS += %D%/test-linux-warm-held
+%C%_test_linux_warm_held_SOURCES = %D%/test-linux-warm-held.c \
+  %D%/linux-warm.c %D%/linux-warm.h $(LINUX_UNIT_HOST)
+%C%_test_linux_warm_held_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)
+%C%_test_linux_warm_held_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_linux_warm_held_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_linux_warm_held_LDADD = $(LINUX_UNIT_LIBS)
 
 %C%_test_linux_warm_replace_SOURCES = %D%/test-linux-warm-replace.c \
   plugins/linux/warm.c

@@ -57,6 +57,10 @@ fixture_free (void **state)
   return r;
 }
 
+/* A row of a list of tests. */
+#define TEST(name)                                                            \
+  cmocka_unit_test_setup_teardown (name, fixture_new, fixture_free)
+
 /* A host that looks like the next start. */
 static inline void
 fixture_restart (struct fixture *f)

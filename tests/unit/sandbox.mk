@@ -27,6 +27,20 @@ SANDBOX_FAKE = %D%/sandbox-fake.c %D%/sandbox-fake.h %D%/sandbox-host.h \
 %C%_test_sandbox_life_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_sandbox_life_LDADD = $(SANDBOX_TEST_LIBS)
 
+UNIT_TESTS += %D%/test-sandbox-create
+%C%_test_sandbox_create_SOURCES = %D%/test-sandbox-create.c $(SANDBOX_FAKE)
+%C%_test_sandbox_create_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_sandbox_create_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sandbox_create_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sandbox_create_LDADD = $(SANDBOX_TEST_LIBS)
+
+UNIT_TESTS += %D%/test-sandbox-next
+%C%_test_sandbox_next_SOURCES = %D%/test-sandbox-next.c $(SANDBOX_FAKE)
+%C%_test_sandbox_next_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_sandbox_next_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sandbox_next_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sandbox_next_LDADD = $(SANDBOX_TEST_LIBS)
+
 %C%_test_sandbox_exec_SOURCES = %D%/test-sandbox-exec.c $(SANDBOX_FAKE)
 %C%_test_sandbox_exec_CPPFLAGS = $(UNIT_CPP_FLAGS)
 %C%_test_sandbox_exec_CFLAGS = $(UNIT_CC_FLAGS)

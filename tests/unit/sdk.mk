@@ -58,11 +58,20 @@ UNIT_TESTS += %D%/test-sdk-address %D%/test-sdk-buffer \
 %C%_test_sdk_archive_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_sdk_archive_LDADD = %D%/libfakehost.a $(SDK_UNIT_LIBS)
 
-%C%_test_sdk_process_SOURCES = %D%/test-sdk-process.c %D%/harness.h
+%C%_test_sdk_process_SOURCES = %D%/test-sdk-process.c \
+  %D%/process-shell.c %D%/process-shell.h %D%/harness.h
 %C%_test_sdk_process_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
 %C%_test_sdk_process_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_sdk_process_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_sdk_process_LDADD = $(SDK_UNIT_LIBS)
+
+UNIT_TESTS += %D%/test-sdk-process-end
+%C%_test_sdk_process_end_SOURCES = %D%/test-sdk-process-end.c \
+  %D%/process-shell.c %D%/process-shell.h %D%/harness.h
+%C%_test_sdk_process_end_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)
+%C%_test_sdk_process_end_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_sdk_process_end_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_sdk_process_end_LDADD = $(SDK_UNIT_LIBS)
 
 %C%_test_sdk_commands_SOURCES = %D%/test-sdk-commands.c %D%/harness.h
 %C%_test_sdk_commands_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS)

@@ -657,9 +657,6 @@ test_nothing_stays_open (void **state)
   assert_int_equal (count_fds (), before);
 }
 
-#define TEST(name)                                                            \
-  cmocka_unit_test_setup_teardown (name, fixture_new, fixture_free)
-
 int
 main (void)
 {

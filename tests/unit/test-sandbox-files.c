@@ -348,9 +348,6 @@ test_bad_paths_are_refused (void **state)
   }
 }
 
-#define TEST(name)                                                            \
-  cmocka_unit_test_setup_teardown (name, fixture_new, fixture_free)
-
 int
 main (void)
 {

@@ -99,9 +99,6 @@ test_a_list_comes_in_pages_and_by_what_they_are (void **state)
                              .provider = "nothing" }, first, &more), 0);
 }
 
-#define TEST(name)                                                            \
-  cmocka_unit_test_setup_teardown (name, fixture_new, fixture_free)
-
 int
 main (void)
 {

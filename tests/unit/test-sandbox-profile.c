@@ -276,10 +276,7 @@ test_a_life_is_not_drawn_out_beyond_the_profile (void **state)
 
 int
 main (void)
-{
-#define TEST(name)                                                            \
-  cmocka_unit_test_setup_teardown (name, fixture_new, fixture_free)
-  const struct CMUnitTest tests[] = {
+{  const struct CMUnitTest tests[] = {
     TEST (test_without_a_profile_nothing_is_added),
     TEST (test_values_reach_the_provider_with_their_origin),
     TEST (test_the_operators_default_applies_to_who_names_none),

@@ -243,21 +243,18 @@ test_one_that_cannot_be_made_is_not_tried_for_ever (void **state)
   fake.create_fails = 0;
 }
 
-#define TEST(name)                                                            \
-  cmocka_unit_test_setup_teardown (test_##name, fixture_new, fixture_free)
-
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    TEST (without_a_beginning_each_is_made_when_it_is_asked_for),
-    TEST (who_asks_again_gets_one_that_was_made_ahead),
-    TEST (as_many_as_are_taken_and_no_more_than_that),
-    TEST (what_is_more_than_a_profile_is_made_for_it),
-    TEST (another_profile_ends_what_was_made_by_it),
-    TEST (none_is_taken_past_half_of_its_life),
-    TEST (the_end_of_the_host_is_theirs),
-    TEST (one_that_cannot_be_made_is_not_tried_for_ever),
+    TEST (test_without_a_beginning_each_is_made_when_it_is_asked_for),
+    TEST (test_who_asks_again_gets_one_that_was_made_ahead),
+    TEST (test_as_many_as_are_taken_and_no_more_than_that),
+    TEST (test_what_is_more_than_a_profile_is_made_for_it),
+    TEST (test_another_profile_ends_what_was_made_by_it),
+    TEST (test_none_is_taken_past_half_of_its_life),
+    TEST (test_the_end_of_the_host_is_theirs),
+    TEST (test_one_that_cannot_be_made_is_not_tried_for_ever),
   };
 
   return cmocka_run_group_tests_name ("sandbox-ready", tests, NULL, NULL);

@@ -12,6 +12,16 @@ UNIT_TESTS += %D%/test-worker
 EXTRA_%C%_test_worker_DEPENDENCIES = $(TEST_MODULES) \
   core/provider/worker/coffer-worker tests/modules/fake/coffer-worker
 
+UNIT_TESTS += %D%/test-worker-start
+%C%_test_worker_start_SOURCES = %D%/test-worker-start.c %D%/provider-fixture.c \
+  %D%/provider-fixture.h %D%/harness.h
+%C%_test_worker_start_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_worker_start_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_worker_start_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_worker_start_LDADD = $(UNIT_PROVIDER_LIBS)
+EXTRA_%C%_test_worker_start_DEPENDENCIES = $(TEST_MODULES) \
+  core/provider/worker/coffer-worker tests/modules/fake/coffer-worker
+
 UNIT_TESTS += %D%/test-dispatch
 %C%_test_dispatch_SOURCES = %D%/test-dispatch.c %D%/provider-fixture.c \
   %D%/provider-fixture.h %D%/harness.h
@@ -20,6 +30,26 @@ UNIT_TESTS += %D%/test-dispatch
 %C%_test_dispatch_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_dispatch_LDADD = $(UNIT_PROVIDER_LIBS)
 EXTRA_%C%_test_dispatch_DEPENDENCIES = $(TEST_MODULES) \
+  core/provider/worker/coffer-worker
+
+UNIT_TESTS += %D%/test-broker
+%C%_test_broker_SOURCES = %D%/test-broker.c %D%/provider-fixture.c \
+  %D%/provider-fixture.h %D%/harness.h
+%C%_test_broker_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_broker_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_broker_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_broker_LDADD = $(UNIT_PROVIDER_LIBS)
+EXTRA_%C%_test_broker_DEPENDENCIES = $(TEST_MODULES) \
+  core/provider/worker/coffer-worker
+
+UNIT_TESTS += %D%/test-redact
+%C%_test_redact_SOURCES = %D%/test-redact.c %D%/provider-fixture.c \
+  %D%/provider-fixture.h %D%/harness.h
+%C%_test_redact_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_redact_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_redact_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_redact_LDADD = $(UNIT_PROVIDER_LIBS)
+EXTRA_%C%_test_redact_DEPENDENCIES = $(TEST_MODULES) \
   core/provider/worker/coffer-worker
 
 UNIT_TESTS += %D%/test-rights
@@ -33,7 +63,8 @@ EXTRA_%C%_test_rights_DEPENDENCIES = $(TEST_MODULES) \
   core/provider/worker/coffer-worker
 
 UNIT_TESTS += %D%/test-hostile
-%C%_test_hostile_SOURCES = %D%/test-hostile.c %D%/hostile-world.c \
+%C%_test_hostile_SOURCES = %D%/test-hostile.c %D%/hostile-run.c \
+  %D%/hostile-run.h %D%/hostile-world.c \
   %D%/hostile-world.h %D%/provider-fixture.c %D%/provider-fixture.h \
   %D%/harness.h
 %C%_test_hostile_CPPFLAGS = $(UNIT_CPP_FLAGS)
@@ -41,4 +72,16 @@ UNIT_TESTS += %D%/test-hostile
 %C%_test_hostile_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_hostile_LDADD = $(UNIT_PROVIDER_LIBS)
 EXTRA_%C%_test_hostile_DEPENDENCIES = $(TEST_MODULES) \
+  core/provider/worker/coffer-worker
+
+UNIT_TESTS += %D%/test-hostile-hangs
+%C%_test_hostile_hangs_SOURCES = %D%/test-hostile-hangs.c %D%/hostile-run.c \
+  %D%/hostile-run.h %D%/hostile-world.c \
+  %D%/hostile-world.h %D%/provider-fixture.c %D%/provider-fixture.h \
+  %D%/harness.h
+%C%_test_hostile_hangs_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_hostile_hangs_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_hostile_hangs_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_hostile_hangs_LDADD = $(UNIT_PROVIDER_LIBS)
+EXTRA_%C%_test_hostile_hangs_DEPENDENCIES = $(TEST_MODULES) \
   core/provider/worker/coffer-worker
