@@ -174,9 +174,11 @@ nodist_%C%_coffer_init_SOURCES = %D%/init/filter.h
 # one.  What it reads and decides is tested with one (tests/unit, tests/fuzz).
 LINUX_PROXY_PURE = %D%/proxy/http.c %D%/proxy/http.h %D%/proxy/socks.c \
   %D%/proxy/socks.h %D%/target.c %D%/target.h
-LINUX_PROXY_CPP_FLAGS = $(MODULE_CPP_FLAGS) -I$(top_srcdir)/%D%/proxy \
-  -D_GNU_SOURCE
+LINUX_PROXY_CPP_FLAGS = $(MODULE_CPP_FLAGS) -I$(top_srcdir)/%D% \
+  -I$(top_srcdir)/%D%/proxy -D_GNU_SOURCE
 %C%_coffer_proxy_SOURCES = $(LINUX_PROXY_PURE) \
+  %D%/allow.c \
+  %D%/allow.h \
   %D%/proxy/confine.c \
   %D%/proxy/connection.c \
   %D%/denials.h \
@@ -191,10 +193,17 @@ LINUX_PROXY_CPP_FLAGS = $(MODULE_CPP_FLAGS) -I$(top_srcdir)/%D%/proxy \
 %C%_coffer_proxy_LDADD =
 
 # Beside the module, which is copied and hashed for each run.
-%C%_coffer_tar_SOURCES = %D%/init/landlock.h %D%/tar/main.c %D%/tar-protocol.h
-%C%_coffer_tar_CPPFLAGS = $(MODULE_CPP_FLAGS) -I$(top_srcdir)/%D% \
-  -I$(top_srcdir)/%D%/init \
-  -D_GNU_SOURCE
+%C%_coffer_tar_SOURCES = \
+  %D%/allow.c \
+  %D%/allow.h \
+  %D%/init/landlock.h \
+  %D%/tar/confine.c \
+  %D%/tar/confine.h \
+  %D%/tar/main.c \
+  %D%/tar-protocol.h
+LINUX_TAR_CPP_FLAGS = $(MODULE_CPP_FLAGS) -I$(top_srcdir)/%D% \
+  -I$(top_srcdir)/%D%/init -I$(top_srcdir)/%D%/tar -D_GNU_SOURCE
+%C%_coffer_tar_CPPFLAGS = $(LINUX_TAR_CPP_FLAGS)
 %C%_coffer_tar_CFLAGS = $(HOST_CC_FLAGS)
 %C%_coffer_tar_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_coffer_tar_LDADD = sdk/lib/libcoffer-provider.a

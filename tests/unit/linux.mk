@@ -142,7 +142,8 @@ UNIT_TESTS += %D%/test-linux-warm-held
 %C%_test_linux_spare_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_spare_LDADD = $(LINUX_UNIT_LIBS)
 
-%C%_test_linux_filter_SOURCES = %D%/test-linux-filter.c %D%/harness.h
+%C%_test_linux_filter_SOURCES = %D%/test-linux-filter.c \
+  %D%/bpf-run.h %D%/harness.h
 %C%_test_linux_filter_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS) $(SECCOMP_CFLAGS)
 %C%_test_linux_filter_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_filter_LDFLAGS = $(HOST_LINK_FLAGS)
@@ -150,7 +151,8 @@ UNIT_TESTS += %D%/test-linux-warm-held
 %D%/test_linux_filter-test-linux-filter.$(OBJEXT): plugins/linux/init/filter.h
 
 # The same of the programs for a machine that this one is not.
-%C%_test_linux_filter_other_SOURCES = %D%/test-linux-filter.c %D%/harness.h
+%C%_test_linux_filter_other_SOURCES = %D%/test-linux-filter.c \
+  %D%/bpf-run.h %D%/harness.h
 %C%_test_linux_filter_other_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS) \
   $(SECCOMP_CFLAGS) -DFILTER_OTHER -I$(top_builddir)/%D%
 %C%_test_linux_filter_other_CFLAGS = $(UNIT_CC_FLAGS)
@@ -207,7 +209,9 @@ UNIT_TESTS += %D%/test-linux-quota
 # Its confinement, in which no sanitizer can work.
 UNIT_TESTS += %D%/test-linux-proxy-confined
 %C%_test_linux_proxy_confined_SOURCES = %D%/test-linux-proxy-confined.c \
-  plugins/linux/proxy/confine.c plugins/linux/target.c sdk/lib/address.c
+  %D%/confined.h \
+  plugins/linux/allow.c plugins/linux/proxy/confine.c plugins/linux/target.c \
+  sdk/lib/address.c
 %C%_test_linux_proxy_confined_CPPFLAGS = $(LINUX_PROXY_CPP_FLAGS) \
   $(CMOCKA_CFLAGS)
 %C%_test_linux_proxy_confined_CFLAGS = -std=gnu11 $(WARN)
@@ -220,3 +224,13 @@ UNIT_TESTS += %D%/test-linux-proxy-life
 %C%_test_linux_proxy_life_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_linux_proxy_life_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_linux_proxy_life_LDADD = $(LINUX_UNIT_LIBS)
+
+# The same of coffer-tar.
+UNIT_TESTS += %D%/test-linux-tar-confined
+%C%_test_linux_tar_confined_SOURCES = %D%/test-linux-tar-confined.c \
+  %D%/bpf-run.h %D%/confined.h plugins/linux/allow.c \
+  plugins/linux/tar/confine.c
+%C%_test_linux_tar_confined_CPPFLAGS = $(LINUX_TAR_CPP_FLAGS) \
+  -I$(top_srcdir)/tests/unit $(CMOCKA_CFLAGS) $(SECCOMP_CFLAGS)
+%C%_test_linux_tar_confined_CFLAGS = -std=gnu11 $(WARN)
+%C%_test_linux_tar_confined_LDADD = $(SECCOMP_LIBS) $(CMOCKA_LIBS)

@@ -11,6 +11,7 @@
 #include <linux/seccomp.h>
 #include <seccomp.h>
 
+#include "bpf-run.h"
 #include "filter-table.h"
 
 /* This machine's programs; in test-linux-filter-other those of another one. */
@@ -34,51 +35,7 @@
 
 #define LENGTH(array) (sizeof (array) / sizeof (array)[0])
 
-/* ---- the simulator ------------------------------------------------------ */
-
-static uint32_t
-program_run (const struct sock_filter *program, size_t n,
-             const struct seccomp_data *data)
-{
-  uint32_t a = 0, word;
-  size_t pc;
-
-  for (pc = 0; pc < n; pc++) {
-    const struct sock_filter *i = &program[pc];
-
-    switch (i->code) {
-    case BPF_LD | BPF_W | BPF_ABS:
-      assert_true (i->k % 4 == 0 && i->k < sizeof *data);
-      memcpy (&word, (const char *) data + i->k, sizeof word);
-      a = word;
-      break;
-    case BPF_ALU | BPF_AND | BPF_K:
-      a &= i->k;
-      break;
-    case BPF_JMP | BPF_JA:
-      pc += i->k;
-      break;
-    case BPF_JMP | BPF_JEQ | BPF_K:
-      pc += a == i->k ? i->jt : i->jf;
-      break;
-    case BPF_JMP | BPF_JGT | BPF_K:
-      pc += a > i->k ? i->jt : i->jf;
-      break;
-    case BPF_JMP | BPF_JSET | BPF_K:
-      pc += a & i->k ? i->jt : i->jf;
-      break;
-    case BPF_JMP | BPF_JGE | BPF_K:
-      pc += a >= i->k ? i->jt : i->jf;
-      break;
-    case BPF_RET | BPF_K:
-      return i->k;
-    default:
-      fail_msg ("instruction %zu: code %x", pc, i->code);
-    }
-  }
-  fail_msg ("the program has no end");
-  return 0;
-}
+/* ---- the programs ------------------------------------------------------- */
 
 static int strict;              /* which profile a test is about */
 static const struct sock_filter *mutant;        /* in place of its program */

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,21 +14,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "confined.h"
 #include "proxy.h"
 
 struct policy policy;
@@ -38,17 +32,6 @@ static uint16_t open_port, listed_port;
 static char canary[] = "/tmp/coffer-proxy-canary.XXXXXX";
 
 /* ---- attempts: 1 when it worked -------------------------------------------- */
-
-static int
-opens (const char *path, int flags)
-{
-  int fd = open (path, flags | O_CLOEXEC, 0600);
-
-  if (fd < 0)
-    return 0;
-  close (fd);
-  return 1;
-}
 
 static int read_etc (void) { return opens ("/etc/hosts", O_RDONLY); }
 static int read_program (void) { return opens ("/bin/sh", O_RDONLY); }
@@ -64,32 +47,9 @@ static int change_mode (void) { return chmod (canary, 0777) == 0; }
 static int make_folder (void) { return mkdir ("/tmp/coffer-proxy-made", 0700)
                                        == 0; }
 
-static int
-has_socket (int domain, int type, int protocol)
-{
-  int fd = socket (domain, type, protocol);
-
-  if (fd < 0)
-    return 0;
-  close (fd);
-  return 1;
-}
-
-static int unix_socket (void) { return has_socket (AF_UNIX, SOCK_STREAM, 0); }
-static int netlink (void) { return has_socket (AF_NETLINK, SOCK_RAW, 0); }
-static int packet (void) { return has_socket (AF_PACKET, SOCK_RAW, 0); }
-static int vsock (void) { return has_socket (40, SOCK_STREAM, 0); }
 static int raw (void) { return has_socket (AF_INET, SOCK_RAW, 255); }
 static int mptcp (void) { return has_socket (AF_INET, SOCK_STREAM, 262); }
 static int udp (void) { return has_socket (AF_INET, SOCK_DGRAM, IPPROTO_UDP); }
-
-static int
-pair (void)
-{
-  int ends[2];
-
-  return socketpair (AF_UNIX, SOCK_STREAM, 0, ends) == 0;
-}
 
 static int
 connects (uint16_t port)
@@ -132,76 +92,6 @@ listens (void)
 
   close (fd);
   return bound || listening;
-}
-
-static int
-execute (void)
-{
-  char *const argv[] = { (char *) "sh", NULL };
-
-  execve ("/bin/sh", argv, NULL);
-  return 0;                     /* else the status is not ours */
-}
-
-static int
-code (int protection, int change)
-{
-  void *memory = mmap (NULL, 4096, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-                       0);
-
-  if (memory == MAP_FAILED)
-    return 0;
-  return change < 0 || mprotect (memory, 4096, change) == 0;
-}
-
-static int code_new (void) { return code (PROT_READ | PROT_EXEC, -1); }
-static int code_made (void) { return code (PROT_READ | PROT_WRITE,
-                                           PROT_READ | PROT_EXEC); }
-static int signal_parent (void) { return kill (getppid (), 0) == 0; }
-static int trace_parent (void) { return ptrace (PTRACE_ATTACH, getppid (), 0,
-                                                0) == 0; }
-
-static int
-read_parent (void)
-{
-  char byte;
-  struct iovec to = { &byte, 1 }, from = { &policy, 1 };
-
-  return syscall (SYS_process_vm_readv, getppid (), &to, 1, &from, 1, 0) == 1;
-}
-
-static int
-limit_parent (void)
-{
-  struct rlimit limit = { 0, 0 };
-
-  return prlimit (getppid (), RLIMIT_CORE, &limit, NULL) == 0;
-}
-
-static int namespaces (void) { return unshare (CLONE_NEWUSER) == 0; }
-static int mounts (void) { return mount ("none", "/mnt", "tmpfs", 0, NULL)
-                                  == 0; }
-static int memory_file (void) { return syscall (SYS_memfd_create, "x", 0) >= 0; }
-static int thread (void) { return syscall (SYS_clone, CLONE_THREAD | CLONE_VM
-                                           | CLONE_SIGHAND, 0, 0, 0, 0) == 0; }
-static int parent_of_parent (void) { return syscall (SYS_clone, CLONE_PARENT
-                                                     | SIGCHLD, 0, 0, 0, 0)
-                                            >= 0; }
-static int terminal (void) { return ioctl (0, TIOCSTI, "x") == 0; }
-static int dump (void) { return prctl (PR_SET_DUMPABLE, 1, 0, 0, 0) == 0; }
-static int ring (void) { return syscall (SYS_io_uring_setup, 1, NULL) >= 0
-                                || errno == EFAULT; }
-
-static int
-child (void)
-{
-  int status = 0;
-  pid_t pid = fork ();
-
-  if (pid == 0)
-    _exit (0);
-  (void) status;
-  return pid > 0;
 }
 
 static const struct {

@@ -8,13 +8,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "allow.h"
 #include "proxy.h"
 
 #define COUNT(array) (sizeof (array) / sizeof (array)[0])
@@ -195,14 +192,6 @@ landlock_enter (const struct policy *list)
 
 /* ---- seccomp --------------------------------------------------------------- */
 
-#if defined __x86_64__
-#define ARCH AUDIT_ARCH_X86_64
-#elif defined __aarch64__
-#define ARCH AUDIT_ARCH_AARCH64
-#else
-#error "the proxy's filter knows x86_64 and aarch64"
-#endif
-
 static const int allowed[] = {
   /* what the loop does most */
   SYS_recvfrom, SYS_ppoll, SYS_read, SYS_write, SYS_close, SYS_clock_gettime,
@@ -238,12 +227,7 @@ static const int allowed[] = {
 /* TCP, UDP and 0, but not what goes by another name past rules for them. */
 #define PROTOCOLS (IPPROTO_TCP | IPPROTO_UDP)
 
-/* (argument & mask) == value, and none of the bits `not` of the third one: what
- * is allowed. */
-static const struct shape {
-  int call, argument;
-  uint32_t mask, value, not;
-} shapes[] = {
+static const struct allow_shape shapes[] = {
   { SYS_socket, 0, ~0u, AF_INET, ~(uint32_t) PROTOCOLS },
   { SYS_socket, 0, ~0u, AF_INET6, ~(uint32_t) PROTOCOLS },
   { SYS_sendto, 3, MSG_FASTOPEN, 0 },
@@ -263,77 +247,17 @@ static const struct shape {
     SIGCHLD },
 };
 
-#define LOW(argument)                                                         \
-  (uint32_t) (offsetof (struct seccomp_data, args) + 8 * (argument)           \
-              + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0))
+/* A library that asks for more gets along without. */
+static const int absent[] = { 435 /* clone3 */ };
 
-struct program {
-  struct sock_filter code[512];
-  unsigned short size;
+static const struct allow_list list_of_calls = {
+  allowed, shapes, absent, COUNT (allowed), COUNT (shapes), COUNT (absent)
 };
-
-static void
-emit (struct program *program, struct sock_filter instruction)
-{
-  if (program->size < COUNT (program->code))
-    program->code[program->size++] = instruction;
-}
-
-#define STATEMENT(code, k) ((struct sock_filter) BPF_STMT (code, k))
-#define JUMP(code, k, yes, no) ((struct sock_filter) BPF_JUMP (code, k, yes, no))
-
-static void
-program_shape (struct program *program, const struct shape *shape)
-{
-  emit (program, JUMP (BPF_JMP | BPF_JEQ | BPF_K, (uint32_t) shape->call, 0,
-                       7));
-  emit (program, STATEMENT (BPF_LD | BPF_W | BPF_ABS, LOW (shape->argument)));
-  emit (program, STATEMENT (BPF_ALU | BPF_AND | BPF_K, shape->mask));
-  emit (program, JUMP (BPF_JMP | BPF_JEQ | BPF_K, shape->value, 0, 3));
-  emit (program, STATEMENT (BPF_LD | BPF_W | BPF_ABS, LOW (2)));
-  emit (program, JUMP (BPF_JMP | BPF_JSET | BPF_K, shape->not, 1, 0));
-  emit (program, STATEMENT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-  emit (program, STATEMENT (BPF_LD | BPF_W | BPF_ABS,
-                            offsetof (struct seccomp_data, nr)));
-}
-
-static void
-program_make (struct program *program)
-{
-  size_t i;
-
-  program->size = 0;
-  emit (program, STATEMENT (BPF_LD | BPF_W | BPF_ABS,
-                            offsetof (struct seccomp_data, arch)));
-  emit (program, JUMP (BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
-  emit (program, STATEMENT (BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-  emit (program, STATEMENT (BPF_LD | BPF_W | BPF_ABS,
-                            offsetof (struct seccomp_data, nr)));
-  for (i = 0; i < COUNT (allowed); i++) {
-    emit (program, JUMP (BPF_JMP | BPF_JEQ | BPF_K, (uint32_t) allowed[i], 0,
-                         1));
-    emit (program, STATEMENT (BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-  }
-  for (i = 0; i < COUNT (shapes); i++)
-    program_shape (program, &shapes[i]);
-  /* A library that asks for more gets along without. */
-  emit (program, JUMP (BPF_JMP | BPF_JEQ | BPF_K, 435 /* clone3 */, 0, 1));
-  emit (program, STATEMENT (BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS));
-  emit (program, STATEMENT (BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
-}
 
 static int
 filter_install (void)
 {
-  static struct program program;
-  struct sock_fprog filter = { 0, program.code };
-
-  program_make (&program);
-  filter.len = program.size;
-  if (program.size == COUNT (program.code)
-      || prctl (PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == -1)
-    return failed ("seccomp");
-  return 0;
+  return allow_install (&list_of_calls) == -1 ? failed ("seccomp") : 0;
 }
 
 /* ---- reading back ---------------------------------------------------------- */
