@@ -47,6 +47,7 @@
 
 /* Their names are the kernel's or the C library's, by version. */
 #define OPEN_TREE_CLONE_ 1
+#define MOVE_EMPTY_ 4
 #define AT_RECURSIVE_ 0x8000
 #define ATTR_IDMAP_ 0x100000
 

@@ -56,28 +56,65 @@ sysctl_read (const char *path)
 /* ---- namespaces --------------------------------------------------------- */
 
 struct trial {
-  int mount_errno, proc_errno;
+  const char *step;             /* what a sandbox's beginning asks for */
+  int step_errno, proc_errno;
 };
+
+/* A file system of that kind that nothing is mounted on yet; -1. */
+static long
+trial_mount (const char *kind)
+{
+  const long fs = syscall (SYS_fsopen, kind, 1);
+
+  return fs < 0 || syscall (SYS_fsconfig, fs, 6, NULL, NULL, 0) == -1
+    ? -1 : syscall (SYS_fsmount, fs, 1, 0);
+}
+
+/* A new root in place of this one. */
+static int
+trial_root (struct trial *trial)
+{
+  static const uint64_t attributes[4] = { 1 /* read-only */, 0, 0, 0 };
+  long root, tree;
+
+  trial->step = "a root in memory";
+  root = trial_mount ("tmpfs");
+  if (root < 0)
+    return -1;
+  trial->step = "open_tree";
+  tree = syscall (SYS_open_tree, AT_FDCWD, "/usr",
+                  OPEN_TREE_CLONE_ | AT_RECURSIVE_);
+  if (tree < 0)
+    return -1;
+  trial->step = "mount_setattr";
+  if (syscall (SYS_mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE_,
+               attributes, sizeof attributes) == -1 && errno != ENOSYS)
+    return -1;                  /* for that there is a fact of its own */
+  trial->step = "move_mount";
+  if (syscall (SYS_move_mount, root, "", AT_FDCWD, "/", MOVE_EMPTY_) == -1
+      || syscall (SYS_fchdir, root) == -1)
+    return -1;
+  trial->step = "pivot_root";
+  return syscall (SYS_pivot_root, ".", ".") == -1 ? -1 : 0;
+}
 
 /* In new namespaces, in this process's memory: system calls only. */
 static int
 trial_main (void *data)
 {
   struct trial *trial = data;
-  long fs;
 
-  if (syscall (SYS_mount, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1) {
-    trial->mount_errno = errno;
-    return 1;
+  trial->step = "mount";
+  if (syscall (SYS_mount, NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0) {
+    trial->proc_errno = trial_mount ("proc") < 0 ? errno : 0;
+    trial->step = "unshare";
+    if (syscall (SYS_unshare, CLONE_NEWNET) == 0 && trial_root (trial) == 0) {
+      trial->step_errno = 0;
+      return 0;
+    }
   }
-  trial->mount_errno = 0;
-  fs = syscall (SYS_fsopen, "proc", 1);
-  if (fs < 0 || syscall (SYS_fsconfig, fs, 6, NULL, NULL, 0) == -1
-      || syscall (SYS_fsmount, fs, 1, 0) == -1)
-    trial->proc_errno = errno;
-  else
-    trial->proc_errno = 0;
-  return 0;
+  trial->step_errno = errno;
+  return 1;
 }
 
 static int
@@ -132,7 +169,7 @@ userns_remedy (int error, const char **cause)
 static int32_t
 probe_namespaces (struct coffer_call *call)
 {
-  struct trial trial = { -1, -1 };
+  struct trial trial = { NULL, -1, 0 };
   const char *cause, *remedy;
   char value[160];
   int32_t code;
@@ -141,11 +178,12 @@ probe_namespaces (struct coffer_call *call)
   if (trial_run (&trial) == -1)
     error = errno;
   else
-    error = trial.mount_errno;
+    error = trial.step_errno;
   if (error != 0) {
     remedy = userns_remedy (error, &cause);
-    snprintf (value, sizeof value, "cannot be made: %s%s%s", strerror (error),
-              cause ? ": " : "", cause ? cause : "");
+    snprintf (value, sizeof value, "cannot be %s%s: %s%s%s",
+              trial.step ? "used: " : "made", trial.step ? trial.step : "",
+              strerror (error), cause ? ": " : "", cause ? cause : "");
     return fact (call, "userns", "failed", value, "made one and mounted in it",
                  remedy, everything);
   }

@@ -39,7 +39,6 @@
 #define ATTR_RDONLY_ 1
 #define ATTR_NOSUID_ 2
 #define ATTR_NODEV_ 4
-#define MOVE_EMPTY_ 4
 #define SHOWN_MAX 512
 #define TEXT_MAX 2048
 /* Names of descriptors in the program below. */

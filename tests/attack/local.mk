@@ -59,8 +59,8 @@ ATTACK_CAGED = %D%/arena.c %D%/arena.h %D%/cage.c %D%/cage.h \
 %C%_attack_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_attack_LDADD = $(LINUX_UNIT_LIBS)
 
-SCENARIOS += %D%/release.sh %D%/strict.sh
-EXTRA_DIST += %D%/http.tsv %D%/matrix.tsv %D%/matrix-merge.sh %D%/payload.py
+SCENARIOS += %D%/archives.sh %D%/release.sh %D%/strict.sh
+EXTRA_DIST += %D%/archives-client.py %D%/http.tsv %D%/matrix.tsv %D%/matrix-merge.sh %D%/payload.py
 
 %C%_faults_SOURCES = %D%/faults.c %D%/faults.h $(ATTACK_CAGED)
 %C%_faults_CPPFLAGS = $(LINUX_UNIT_CPP_FLAGS)

@@ -11,9 +11,11 @@ import sys
 
 NUMBERS = {
     "x86_64": {"landlock_create_ruleset": 444, "clone": 56, "unshare": 272,
-               "mount_setattr": 442, "fsopen": 430, "linkat": 265, "setns": 308},
+               "mount_setattr": 442, "fsopen": 430, "linkat": 265, "setns": 308,
+               "mount": 165, "open_tree": 428, "move_mount": 429, "pivot_root": 155},
     "aarch64": {"landlock_create_ruleset": 444, "clone": 220, "unshare": 97,
-                "mount_setattr": 442, "fsopen": 430, "linkat": 37, "setns": 268},
+                "mount_setattr": 442, "fsopen": 430, "linkat": 37, "setns": 268,
+                "mount": 40, "open_tree": 428, "move_mount": 429, "pivot_root": 41},
 }[platform.machine ()]
 
 LOAD, JUMP_EQUAL, JUMP_SET, RETURN = 0x20, 0x15, 0x45, 0x06

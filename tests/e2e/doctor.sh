@@ -98,6 +98,14 @@ if [ "$status" -eq 0 ] && [ "$(id -u)" -eq 0 ]; then
 fi
 lacks "a container's filter" userns failed "Operation not permitted" "seccomp=unconfined" \
   deny clone:EPERM:0x10000000 unshare:EPERM:0x10000000 -- "$program" provider doctor linux --json
+# Namespaces can be made there, and no sandbox: a run and the doctor say the same.
+for call in unshare mount open_tree mount_setattr move_mount pivot_root; do
+  lacks "a filter of $call" userns failed "cannot be used: $call: Operation not permitted" \
+    "seccomp=unconfined" deny $call:EPERM -- "$program" provider doctor linux --json
+  run deny $call:EPERM -- "$program" run -- echo ran
+  like "a filter of $call: a run is refused, and says whom to ask" "$status $(cat "$out")$(cat "$err")" \
+    "^125 coffer: E2005: .*|Operation not permitted.*provider doctor linux"
+done
 lacks "no Landlock" landlock absent "not implemented" "lsm= list" \
   deny landlock_create_ruleset:ENOSYS -- "$program" provider doctor linux --json
 is "which alone is no failure" "$(json "$out" 'd["ok"]')" True
