@@ -5,6 +5,8 @@
 #ifndef UNIT_CONFINED_H
 #define UNIT_CONFINED_H
 
+#include "harness.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -16,9 +18,48 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+struct attempt {
+  const char *what;
+  int (*attempt) (void);
+  int may;                      /* 1: it must work; 2: see the table */
+};
+
+/* In a process of its own, confined first unless that is NULL.  0: it did not
+ * work, 1: it did; 2 and more: not to be told. */
+static inline int
+attempt_status (const struct attempt *attempt, int (*confine_self) (void))
+{
+  int status;
+  pid_t pid = fork ();
+
+  assert_true (pid >= 0);
+  if (pid == 0) {
+    alarm (20);
+    umask (0);
+    if (confine_self && confine_self () != 0)
+      _exit (99);
+    _exit (attempt->attempt ());
+  }
+  assert_int_equal (waitpid (pid, &status, 0), pid);
+  return WIFEXITED (status) ? WEXITSTATUS (status) : 200;
+}
+
+/* One of a table, which ends with one that has no name. */
+static inline const struct attempt *
+attempt_find (const struct attempt *attempt, const char *what)
+{
+  for (; attempt->what; attempt++)
+    if (strcmp (attempt->what, what) == 0)
+      return attempt;
+  fail_msg ("no attempt is called %s", what);
+  return NULL;
+}
 
 static inline int
 opens (const char *path, int flags)

@@ -4,7 +4,8 @@ LINUX_UNIT_CPP_FLAGS = $(MODULE_CPP_FLAGS) -D_GNU_SOURCE \
   -I$(top_srcdir)/tests/unit -I$(top_srcdir)/plugins/linux \
   -I$(top_builddir)/plugins/linux $(CMOCKA_CFLAGS)
 LINUX_UNIT_LIBS = sdk/lib/libcoffer-provider.a $(CMOCKA_LIBS) -ldl -lpthread
-LINUX_UNIT_HOST = %D%/linux-host.c %D%/linux-host.h %D%/harness.h
+LINUX_UNIT_HOST = %D%/linux-host.c %D%/linux-host.h %D%/linux-life.h \
+  %D%/harness.h
 
 UNIT_TESTS += %D%/test-linux-attack %D%/test-linux-calls \
   %D%/test-linux-confined %D%/test-linux-landlock \

@@ -12,32 +12,7 @@
 
 #include <coffer/fd.h>
 
-#include "linux-host.h"
-
-#define SECOND INT64_C (1000000000)
-
-static struct linux_host host;
-static struct outcome outcome;
-
-static const struct coffer_sandbox_spec lasting
-  = { .size = sizeof lasting, .lifeline = -1 };
-
-static void
-create (const char *id, const struct coffer_sandbox_spec *spec)
-{
-  if (host_create (&host, id, spec) != COFFER_OK)
-    fail_msg ("%s", host.error);
-}
-
-static void
-sh_in (const char *id, const char *script, uint64_t timeout_ms)
-{
-  const char *argv[] = { "sh", "-c", script, NULL };
-
-  if (host_run (&host, id, argv, NULL, NULL, timeout_ms, &outcome)
-        != COFFER_OK)
-    fail_msg ("%s", host.error);
-}
+#include "linux-life.h"
 
 static int32_t
 file_put (const char *path, const char *body)

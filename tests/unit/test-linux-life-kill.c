@@ -12,22 +12,7 @@
 
 #include <coffer/fd.h>
 
-#include "linux-host.h"
-
-#define SECOND INT64_C (1000000000)
-
-static struct linux_host host;
-static struct outcome outcome;
-
-static const struct coffer_sandbox_spec lasting
-  = { .size = sizeof lasting, .lifeline = -1 };
-
-static void
-create (const char *id)
-{
-  if (host_create (&host, id, &lasting) != COFFER_OK)
-    fail_msg ("%s", host.error);
-}
+#include "linux-life.h"
 
 static int
 start (const char *id, const char *script, uint64_t timeout_ms)
@@ -47,17 +32,14 @@ wait_exec (const char *id, const char *exec)
 static void
 run (const char *id, const char *script)
 {
-  const char *argv[] = { "sh", "-c", script, NULL };
-
-  if (host_run (&host, id, argv, NULL, NULL, 20000, &outcome) != COFFER_OK)
-    fail_msg ("%s", host.error);
+  sh_in (id, script, 20000);
 }
 
 /* e1: an innocent one; e2: the same, over by itself, which leaves a child. */
 static void
 others_begin (const char *id, int others[2])
 {
-  create (id);
+  create (id, &lasting);
   host_payload (&host, id);
   others[0] = start (id, "exec sleep 1000", 0);
   others[1] = start (id, "sleep 1001 >&2 & echo", 0);
@@ -164,7 +146,7 @@ test_the_killed_are_counted (void **state)
   int held;
 
   (void) state;
-  create ("count");
+  create ("count", &lasting);
   host_payload (&host, "count");
   /* Until there was time for all of them to be there. */
   for (ms = 1000; ms <= 16000; ms *= 4) {
@@ -233,7 +215,7 @@ test_signals_one_by_one_are_told (void **state)
   int other;
 
   (void) state;
-  create ("each");
+  create ("each", &lasting);
   other = start ("each", "sleep 1000", 0);
   run ("each", "for p in /proc/[0-9]*; do p=${p#/proc/}; "
        "[ $p != $$ ] && kill -9 $p; done; echo over");
@@ -255,7 +237,7 @@ test_who_stops_newcomers_stops_nothing (void **state)
   int stopper, i;
 
   (void) state;
-  create ("stopper");
+  create ("stopper", &lasting);
   host_payload (&host, "stopper");
   stopper = start ("stopper", "exec ./payload stopper", 0);
   for (i = 0; i < 20; i++) {
@@ -283,7 +265,7 @@ test_leftovers_outlive_an_end_in_time (void **state)
   int held;
 
   (void) state;
-  create ("leaves");
+  create ("leaves", &lasting);
   /* On a machine with much to do it may need more to end in time. */
   for (ms = 300;; ms *= 4) {
     held = start ("leaves", "sleep 1000 & exit 5", ms);
@@ -304,7 +286,7 @@ static void
 test_orphans_count (void **state)
 {
   (void) state;
-  create ("orphans");
+  create ("orphans", &lasting);
   run ("orphans",
        "(sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; "
        "echo > done' &) & while [ ! -e done ]; do sleep 0.05; done; "
@@ -321,7 +303,7 @@ test_a_closed_input_is_heard_of (void **state)
   int in[2];
 
   (void) state;
-  create ("input");
+  create ("input", &lasting);
   assert_int_equal (pipe2 (in, O_CLOEXEC), 0);
   assert_int_equal (host.ops->exec_start (host_call (&host, 5000), host.self,
                                           "input", argv, NULL, NULL, in[0],

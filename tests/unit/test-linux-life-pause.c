@@ -11,30 +11,12 @@
 
 #include <coffer/fd.h>
 
-#include "linux-host.h"
-
-#define SECOND INT64_C (1000000000)
-
-static struct linux_host host;
-static struct outcome outcome;
-
-static const struct coffer_sandbox_spec lasting
-  = { .size = sizeof lasting, .lifeline = -1 };
-
-static void
-create (const char *id, const struct coffer_sandbox_spec *spec)
-{
-  if (host_create (&host, id, spec) != COFFER_OK)
-    fail_msg ("%s", host.error);
-}
+#include "linux-life.h"
 
 static void
 run (const char *id, const char *script)
 {
-  const char *argv[] = { "sh", "-c", script, NULL };
-
-  if (host_run (&host, id, argv, NULL, NULL, 20000, &outcome) != COFFER_OK)
-    fail_msg ("%s", host.error);
+  sh_in (id, script, 20000);
 }
 
 static int32_t

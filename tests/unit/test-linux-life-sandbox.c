@@ -14,31 +14,8 @@
 
 #include <coffer/fd.h>
 
-#include "linux-host.h"
+#include "linux-life.h"
 #include "protocol.h"
-
-static struct linux_host host;
-static struct outcome outcome;
-
-static const struct coffer_sandbox_spec lasting
-  = { .size = sizeof lasting, .lifeline = -1 };
-
-static void
-sh_in (const char *id, const char *script, uint64_t timeout_ms)
-{
-  const char *argv[] = { "sh", "-c", script, NULL };
-
-  if (host_run (&host, id, argv, NULL, NULL, timeout_ms, &outcome)
-        != COFFER_OK)
-    fail_msg ("%s", host.error);
-}
-
-static void
-create (const char *id, const struct coffer_sandbox_spec *spec)
-{
-  if (host_create (&host, id, spec) != COFFER_OK)
-    fail_msg ("%s", host.error);
-}
 
 /* Whether the folder of a sandbox is there. */
 static int

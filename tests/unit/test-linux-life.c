@@ -11,23 +11,7 @@
 
 #include <coffer/fd.h>
 
-#include "linux-host.h"
-
-static struct linux_host host;
-static struct outcome outcome;
-
-static const struct coffer_sandbox_spec lasting
-  = { .size = sizeof lasting, .lifeline = -1 };
-
-static void
-sh_in (const char *id, const char *script, uint64_t timeout_ms)
-{
-  const char *argv[] = { "sh", "-c", script, NULL };
-
-  if (host_run (&host, id, argv, NULL, NULL, timeout_ms, &outcome)
-        != COFFER_OK)
-    fail_msg ("%s", host.error);
-}
+#include "linux-life.h"
 
 static void
 sh_once (const char *script, uint64_t timeout_ms)
@@ -35,13 +19,6 @@ sh_once (const char *script, uint64_t timeout_ms)
   const char *argv[] = { "sh", "-c", script, NULL };
 
   if (host_run_once (&host, NULL, argv, timeout_ms, &outcome) != COFFER_OK)
-    fail_msg ("%s", host.error);
-}
-
-static void
-create (const char *id, const struct coffer_sandbox_spec *spec)
-{
-  if (host_create (&host, id, spec) != COFFER_OK)
     fail_msg ("%s", host.error);
 }
 
