@@ -40,6 +40,9 @@ struct live_exec {
   int through;                  /* execs->lock: its streams are */
 };
 
+/* Of a command's output. */
+#define EXECS_PIPE_BYTES (256 << 10)
+
 /* So many providers may hang, each with the thread that asks it, before others
  * wait for them. */
 #define ASKERS 4

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <coffer/fd.h>
@@ -19,6 +21,18 @@
 #define PENDING_MS 50
 /* A pipe's worth, in chunks, and some more. */
 #define DRAIN_TURNS 20
+/* Little that comes often is let come together: each turn wakes this thread,
+ * whoever reads the log and that one's client.  What comes after more than
+ * QUIET_NS is taken at once, and what fills the pipe as fast as it goes. */
+#define GATHER_NS 250000
+#define GATHER_BYTES (32 << 10)
+#define QUIET_NS 1000000
+
+struct pace {
+  int64_t looked_ns;            /* when something had come */
+  uint64_t bytes;               /* then */
+  uint64_t lately;              /* and before it, the longer ago the less */
+};
 
 void
 pump_wake (struct execs *execs)
@@ -107,14 +121,31 @@ stream_take (struct live_exec *live, enum keeper_fd which)
            : exec_log_take (live->log, which == KEEPER_ERR, live->fds[which]);
 }
 
+/* What it holds now, so that nobody else waits for what comes meanwhile. */
+static int
+stream_drain (struct live_exec *live, enum keeper_fd which, struct pace *pace)
+{
+  int held, turns, r;
+
+  if (ioctl (live->fds[which], FIONREAD, &held) < 0 || held < 0)
+    held = 0;
+  pace->bytes += (uint64_t) held;
+  turns = held / EXEC_LOG_CHUNK + 1;
+  do
+    r = stream_take (live, which);
+  while (r > 0 && --turns > 0);
+  return r;
+}
+
 static void
-stream_ready (struct execs *execs, const struct live_stream *stream)
+stream_ready (struct execs *execs, const struct live_stream *stream,
+              struct pace *pace)
 {
   struct live_exec *live = stream->live;
 
   if (live->fds[stream->which] < 0)
     return;
-  if (stream_take (live, stream->which) < 0) {
+  if (stream_drain (live, stream->which, pace) < 0) {
     stream_close (execs, live, stream->which);
     if (is_through (live) && !live->done)
       live_ask_now (execs, live);
@@ -258,10 +289,27 @@ is_stopping (struct execs *execs)
   return stopping;
 }
 
+static void
+gather (struct pace *pace)
+{
+  const struct timespec pause = { .tv_nsec = GATHER_NS };
+  const int64_t now = coffer_now_ns ();
+  const int often = now - pace->looked_ns < QUIET_NS;
+
+  if (pace->bytes == 0)
+    return;
+  pace->lately = pace->lately / 2 + pace->bytes;
+  pace->looked_ns = now;
+  pace->bytes = 0;
+  if (often && pace->lately < GATHER_BYTES)
+    nanosleep (&pause, NULL);
+}
+
 void *
 pump_run (void *data)
 {
   struct execs *execs = data;
+  struct pace pace = { 0 };
   struct epoll_event events[EVENTS];
   int64_t until = INT64_MAX;
   int i, n, lost;
@@ -275,7 +323,7 @@ pump_run (void *data)
       if (!stream)
         wake_hear (execs);
       else if (stream->live)
-        stream_ready (execs, stream);
+        stream_ready (execs, stream, &pace);
       else
         lost = 1;
     }
@@ -283,6 +331,7 @@ pump_run (void *data)
       keeper_lost (execs);
     settled_end (execs);
     finished_remove (execs);
+    gather (&pace);
     until = pending_tell (execs);
   }
   return NULL;

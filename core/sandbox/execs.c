@@ -19,7 +19,6 @@
 #include "sandbox/terminal.h"
 
 #define EXECS_MAX 4096
-#define PIPE_BYTES (256 << 10)
 #define STACK_SIZE (256 << 10)
 #define FIRST_LOOK_MS 1000
 #define ROWS 24
@@ -160,7 +159,7 @@ pipe_new (int *mine, int *theirs, int i_write, struct error **err)
     return error_set (err, E_IO, errno, "a pipe");
   /* Fewer turns; no matter if refused. */
   if (!i_write)
-    fcntl (*mine, F_SETPIPE_SZ, PIPE_BYTES);
+    fcntl (*mine, F_SETPIPE_SZ, EXECS_PIPE_BYTES);
   return 0;
 }
 

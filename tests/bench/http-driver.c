@@ -7,12 +7,15 @@
  *       starts and awaits the program, as fast as it goes
  *   http-driver stream SOCKET PATH ACCEPT
  *       GETs and throws away what comes
+ *   http-driver pipe PROGRAM…
+ *       starts the program and throws away what comes out of a pipe
  *
  * Each prints one JSON object.  A reply that is not a success ends it. */
 
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -28,6 +31,7 @@
 
 #define CLIENTS_MAX 256
 #define REPLY_MAX (1 << 20)
+#define PIPE_BYTES (256 << 10)  /* as the daemon's */
 #define TIMES_MAX (1 << 16)
 
 static const char *socket_path, *target, *body;
@@ -194,6 +198,16 @@ run_all (void *(*run) (void *), double seconds, int n)
 /* ---- a stream ------------------------------------------------------------- */
 
 static int
+bytes_report (uint64_t total, int64_t began)
+{
+  const double seconds = (double) (coffer_now_ns () - began) / 1e9;
+
+  printf ("{\"bytes\":%ju,\"seconds\":%.3f,\"MB_per_s\":%.1f}\n",
+          (uintmax_t) total, seconds, (double) total / 1e6 / seconds);
+  return 0;
+}
+
+static int
 stream (const char *accept)
 {
   char *request, *bytes = malloc (REPLY_MAX);
@@ -201,7 +215,6 @@ stream (const char *accept)
   int64_t began = coffer_now_ns ();
   uint64_t total = 0;
   ssize_t n;
-  double seconds;
 
   size = asprintf (&request, "GET %s HTTP/1.1\r\nHost: localhost\r\n"
                    "Accept: %s\r\nConnection: close\r\n\r\n", target, accept);
@@ -213,13 +226,40 @@ stream (const char *accept)
       fail ("no success");
     total += (uint64_t) n;
   }
-  seconds = (double) (coffer_now_ns () - began) / 1e9;
-  printf ("{\"bytes\":%ju,\"seconds\":%.3f,\"MB_per_s\":%.1f}\n",
-          (uintmax_t) total, seconds, (double) total / 1e6 / seconds);
   free (request);
   free (bytes);
   close (fd);
-  return 0;
+  return bytes_report (total, began);
+}
+
+static int
+pipe_read (void)
+{
+  extern char **environ;
+  posix_spawn_file_actions_t actions;
+  char *bytes = malloc (REPLY_MAX);
+  int64_t began = coffer_now_ns ();
+  uint64_t total = 0;
+  int ends[2], status;
+  ssize_t n;
+  pid_t pid;
+
+  if (!bytes || pipe2 (ends, O_CLOEXEC) < 0
+      || fcntl (ends[0], F_SETPIPE_SZ, PIPE_BYTES) < 0
+      || (errno = posix_spawn_file_actions_init (&actions))
+      || (errno = posix_spawn_file_actions_adddup2 (&actions, ends[1], 1))
+      || (errno = posix_spawn (&pid, program[0], &actions, NULL, program,
+                               environ)))
+    fail (program[0]);
+  posix_spawn_file_actions_destroy (&actions);
+  close (ends[1]);
+  while ((n = read (ends[0], bytes, REPLY_MAX)) > 0)
+    total += (uint64_t) n;
+  if (waitpid (pid, &status, 0) != pid || status != 0)
+    fail ("waiting");
+  free (bytes);
+  close (ends[0]);
+  return bytes_report (total, began);
 }
 
 static int
@@ -238,6 +278,10 @@ main (int argc, char **argv)
   if (strcmp (what, "bare") == 0 && argc > 4) {
     program = argv + 4;
     return run_all (bare_run, atof (argv[2]), count_of (argv[3]));
+  }
+  if (strcmp (what, "pipe") == 0 && argc > 2) {
+    program = argv + 2;
+    return pipe_read ();
   }
   if (argc > 3) {
     socket_path = argv[2];

@@ -9,7 +9,8 @@ nothing was measured.  NAME:
   execute       /execute of print(1) beside python3 -I -c, and 8 clients at once
   execute_data  the same of numpy and pandas
   exec          commands a second in a sandbox that runs, beside fork and exec
-  events        256 MiB of a command's output as NDJSON and as frames
+  events        256 MiB of a command's output as NDJSON and as frames, while it
+                runs and from its log, beside the same command and a bare pipe
   idle          the memory of a daemon that does nothing
 BENCH_SECONDS: of each turn (2)."""
 
@@ -118,25 +119,62 @@ def exec_rate ():
     return best >= 1000 or best >= 0.5 * bare
 
 
+# What writes so many bytes of lines: one that writes 4 KiB at a time, as a
+# program's library does, and takes little of a processor; and a row of filters,
+# which takes more of two than there is to give.
+WRITES = """import os
+page = (b"x" * 79 + b"\\n") * 52
+left = %d
+while left:
+    left -= os.write (1, page[:min (left, 4096)])
+"""
+FILTERS = "head -c %d /dev/zero | tr '\\0' x | fold -w 79"
+
+
+def speed (size, turn):
+    if turn["bytes"] < size:
+        raise RuntimeError ("%d bytes came" % turn["bytes"])
+    return size / turn["seconds"] / 1e6
+
+
+def events_of (server, argv, accept):
+    """MB a second while the command runs, and from its log."""
+    box = sandbox (server)
+    r = server.request ("POST", box + "/execs", {"argv": argv})
+    where = box + "/execs/%s/events?from=1" % r.json ()["exec"]
+    rates = [speed (EVENTS, drive ("stream", server.link, where, accept))
+             for _ in ("live", "kept")]
+    server.request ("DELETE", box)      # its log goes
+    return rates
+
+
+def events_beside (server, name, argv, accepts):
+    """{accept: (live, kept)}, the medians of turns."""
+    turns = [(speed (EVENTS, drive ("pipe", *argv)),
+              [events_of (server, argv, accept) for accept in accepts])
+             for _ in range (3)]
+    bare = statistics.median (pipe for pipe, _ in turns)
+    value ("events_%s_pipe_mb_s" % name, bare)
+    rates = {}
+    for i, accept in enumerate (accepts):
+        live, kept = (statistics.median (ours[i][k] for _, ours in turns)
+                      for k in (0, 1))
+        short = accept.split ("-")[-1]
+        value ("events_%s_%s_live_mb_s" % (name, short), live)
+        value ("events_%s_%s_live_ratio" % (name, short), live / bare)
+        value ("events_%s_%s_kept_mb_s" % (name, short), kept)
+        rates[short] = (live, kept)
+    return rates
+
+
 def events ():
     server = start (limits={"exec_log": "600MiB", "exec_logs": "1GiB"})
-    box = sandbox (server)
-    kept = True
-    for name, accept, least in (
-            ("ndjson", "application/x-ndjson", 150),
-            ("frames", "application/x-coffer-frames", 300)):
-        code = "head -c %d /dev/zero | tr '\\0' x | fold -w 79" % EVENTS
-        r = server.request ("POST", box + "/execs",
-                            {"argv": ["/bin/sh", "-c", code]})
-        where = box + "/execs/%s/events?from=1" % r.json ()["exec"]
-        for when in ("live", "kept"):
-            t = drive ("stream", server.link, where, accept)
-            rate = EVENTS / t["seconds"] / 1e6
-            value ("events_%s_%s_mb_s" % (name, when), rate)
-            if t["bytes"] < EVENTS:
-                raise RuntimeError ("%d bytes came" % t["bytes"])
-        kept = kept and rate >= least
-    return kept
+    accepts = ["application/x-ndjson", "application/x-coffer-frames"]
+    rates = events_beside (server, "writes",
+                           [PYTHON, "-I", "-c", WRITES % EVENTS], accepts)
+    events_beside (server, "filters",
+                   ["/bin/sh", "-c", FILTERS % EVENTS], accepts)
+    return min (rates["ndjson"]) >= 150 and min (rates["frames"]) >= 300
 
 
 def idle ():
