@@ -65,6 +65,9 @@ struct backend {
   void (*call) (struct provider *provider, struct invoke *invoke);
   void (*close) (struct provider *provider);
   int (*pid) (const struct provider *provider);
+  /* Of a worker, else NULL: see provider_is_idle. */
+  int (*is_idle) (const struct provider *provider);
+  void (*rest) (struct provider *provider);
 };
 
 extern const struct backend backend_in_process, backend_worker;

@@ -131,6 +131,19 @@ provider_close (struct provider *provider)
   provider_free (provider);
 }
 
+int
+provider_is_idle (const struct provider *provider)
+{
+  return provider->backend->is_idle && provider->backend->is_idle (provider);
+}
+
+void
+provider_rest (struct provider *provider)
+{
+  if (provider->backend->rest)
+    provider->backend->rest (provider);
+}
+
 /* ---- probe ---------------------------------------------------------------- */
 
 struct probing {

@@ -49,6 +49,11 @@ void provider_close (struct provider *provider);
 DEFINE_CLEANUP (struct provider *, provider_close, auto_provider)
 #define auto_provider CLEANUP (auto_provider)
 
+/* Whether it has a worker that nobody has a call for; and ends such a one, which
+ * the next call starts again. */
+int provider_is_idle (const struct provider *provider);
+void provider_rest (struct provider *provider);
+
 /* Runs `probe` once and keeps its facts; narrows the effective capabilities.
  * provider_claims asks the effective set (the manifest's until probed). */
 int provider_probe (struct provider *provider, json_t **facts,

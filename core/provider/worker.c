@@ -563,13 +563,13 @@ worker_free (struct provider *provider)
   provider->state = NULL;
 }
 
-/* Asks the module to close, then ends the channel. */
+/* Asks the module to close, then ends the channel.  The reference is the
+ * caller's. */
 static void
-worker_close (struct provider *provider)
+process_close (struct provider *provider, struct process *process)
 {
   struct worker *worker = worker_of (provider);
   union contract_value none[1] = { { .rec = NULL } };
-  struct process *process = worker->process;
   struct process_end end;
   struct invoke invoke = {
     .provider = provider, .values = none, .cancel_fd = -1,
@@ -579,18 +579,62 @@ worker_close (struct provider *provider)
     .first_line = journal_mark (&provider->journal)
   };
 
+  call_process (provider, process, &invoke);
+  outcome_fini (&invoke.outcome);
+  if (begin_end (worker, process, 0)) {
+    process_end (process, EXIT_MS, &end);
+    worker_drain_output (provider, process, 1);
+    finish_end (worker, process, NULL);
+  }
+  worker_unref (worker, process);
+}
+
+static void
+worker_close (struct provider *provider)
+{
+  struct process *process = worker_of (provider)->process;
+
   if (process) {
-    worker->process->refs++;
-    call_process (provider, process, &invoke);
-    outcome_fini (&invoke.outcome);
-    if (begin_end (worker, process, 0)) {
-      process_end (process, EXIT_MS, &end);
-      worker_drain_output (provider, process, 1);
-      finish_end (worker, process, NULL);
-    }
-    worker_unref (worker, process);
+    process->refs++;
+    process_close (provider, process);
   }
   worker_free (provider);
+}
+
+/* lock is held: the worker's own reference is the only one. */
+static int
+is_idle_locked (const struct worker *worker)
+{
+  return worker->process && !worker->process->ending
+         && worker->process->refs == 1;
+}
+
+static int
+worker_is_idle (const struct provider *provider)
+{
+  struct worker *worker = worker_of (provider);
+  int idle;
+
+  pthread_mutex_lock (&worker->lock);
+  idle = is_idle_locked (worker);
+  pthread_mutex_unlock (&worker->lock);
+  return idle;
+}
+
+static void
+worker_rest (struct provider *provider)
+{
+  struct worker *worker = worker_of (provider);
+  struct process *process = NULL;
+
+  pthread_mutex_lock (&worker->lock);
+  if (is_idle_locked (worker)) {
+    process = steal (worker->process);
+    process->refs++;
+  }
+  pthread_mutex_unlock (&worker->lock);
+  if (process)
+    process_close (provider, process);
 }
 
 static int
@@ -606,7 +650,8 @@ worker_pid (const struct provider *provider)
 }
 
 const struct backend backend_worker = {
-  .call = worker_call, .close = worker_close, .pid = worker_pid
+  .call = worker_call, .close = worker_close, .pid = worker_pid,
+  .is_idle = worker_is_idle, .rest = worker_rest
 };
 
 int

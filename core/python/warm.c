@@ -22,6 +22,7 @@
 struct known {
   struct known *next;
   const struct host *host;
+  const struct provider *of;    /* one that was upgraded since has others */
   char *provider, *profile, *modules;
   uint64_t runner;              /* a sum of its bytes: it is our own file */
   char *handle;                 /* NULL: there is none */
@@ -73,7 +74,8 @@ known_find_locked (const struct known *like)
   struct known *known;
 
   for (known = all; known; known = known->next)
-    if (known->host == like->host && known->runner == like->runner
+    if (known->host == like->host && known->of == like->of
+        && known->runner == like->runner
         && strcmp (known->provider, like->provider) == 0
         && strcmp (known->profile, like->profile) == 0
         && strcmp (known->modules, like->modules) == 0)
@@ -180,6 +182,7 @@ warm_handle (struct host *host, const char *provider_name,
   if (host_provider (host, provider_name, &provider, &error) < 0
       || !provider_claims (provider, "exec.warm"))
     return NULL;
+  like.of = provider;
   like.provider = strdup (provider_name);
   like.profile = strdup (profile->name);
   like.modules = joined (profile->words[PROFILE_PRELOAD]);

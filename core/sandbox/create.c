@@ -457,7 +457,7 @@ creation_prepare (struct creation *creation, const struct provider_call *call,
   if (!request->ephemeral && !host_records (host))
     return error_set (err, E_RECORDS, 0,
                       "a sandbox that lives on needs records of it");
-  if (host_provider (host, opened->entry->id, &creation->provider, err) < 0
+  if (host_open_entry (host, opened, &creation->provider, err) < 0
       || request_check_claims (request, creation->provider,
                                opened->registry->accept,
                                &creation->not_applied, err) < 0
@@ -509,7 +509,7 @@ sandbox_create (struct host *host, const struct sandbox_request *request,
     return error_set (err, E_NO_MEMORY, 0, "a record");
   }
   /* From here on the host ends it, whatever fails. */
-  if (host_add_live (host, steal (creation.record),
+  if (host_add_live (host, creation.provider, steal (creation.record),
                      coffer_fd_steal (&creation.lifeline[1]),
                      coffer_fd_steal (&creation.noted),
                      coffer_fd_steal (&creation.template.lock), err) < 0)

@@ -175,7 +175,8 @@ survey_take (struct execs *execs, const struct live_exec *of,
 
   call.sink.record = sink_survey;
   call.sink.data = survey;
-  if (host_provider (execs->options.host, of->provider, provider, err) < 0
+  if (host_provider_of (execs->options.host, of->provider, of->log->sandbox,
+                        provider, err) < 0
       || INVOKE (*provider, &call, err, exec_list,
                  .sandbox = of->log->sandbox) < 0)
     return -1;

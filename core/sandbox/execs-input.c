@@ -195,7 +195,8 @@ execs_close_input (struct execs *execs, const char *sandbox,
   if (!live)
     return unknown (execs, sandbox, exec, err);
   /* Where its pipe ends elsewhere, the provider ends it; then ours is closed. */
-  r = host_provider (execs->options.host, live->provider, &provider, err);
+  r = host_provider_of (execs->options.host, live->provider, sandbox,
+                        &provider, err);
   if (r == 0 && !live->tty)
     r = INVOKE (provider, call, err, exec_stdin_close, .sandbox = sandbox,
                 .exec = exec);
@@ -224,7 +225,8 @@ execs_resize (struct execs *execs, const char *sandbox, const char *exec,
     r = error_set (err, E_SANDBOX_STATE, 0, "command %.64s has no terminal",
                    exec);
   if (r == 0)
-    r = host_provider (execs->options.host, live->provider, &provider, err);
+    r = host_provider_of (execs->options.host, live->provider, sandbox,
+                        &provider, err);
   if (r == 0) {
     pthread_mutex_lock (&live->input_lock);
     if (live->fds[KEEPER_MASTER] >= 0)

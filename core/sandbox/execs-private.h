@@ -9,6 +9,7 @@
 #include "sandbox/exec-keeper.h"
 #include "sandbox/exec.h"
 #include "sandbox/execs.h"
+#include "sandbox/host.h"
 
 struct live_exec;
 

@@ -18,6 +18,8 @@
 #define CLOSE_KILL_MS 5000
 /* Between two looks at what the operator changed. */
 #define LOOK_NS 1000000000
+/* Of a provider that was replaced, until its worker ends. */
+#define IDLE_NS INT64_C (2000000000)
 
 int64_t
 deadline_in (int64_t ms)
@@ -140,7 +142,7 @@ opened_add_locked (struct host *host, const char *id, struct opened **out,
   return 0;
 }
 
-/* Whether the operator still means it. */
+/* Whether the operator still means it, and it is still the same. */
 static void
 opened_look (const struct host *host, struct opened *opened)
 {
@@ -152,11 +154,20 @@ opened_look (const struct host *host, struct opened *opened)
   if (registry_load_one (host->place, id, &registry, NULL) < 0)
     return;
   error_free (steal (opened->refused));
-  registry_find (registry, id, &entry, &opened->refused);
+  if (registry_find (registry, id, &entry, &opened->refused) < 0
+      || opened->replaced
+      || strcmp (entry->manifest->sha256, opened->entry->manifest->sha256)
+           == 0)
+    return;
+  opened->replaced = 1;
+  log_event (LOG_LEVEL_INFO, "provider", "%s %s: %s %s is for what is made from "
+             "now on", id, opened->entry->manifest->version, id,
+             entry->manifest->version);
 }
 
-/* One that is open goes on as it was opened; what has changed is whether it may
- * be used, and which is the default. */
+/* One that is open goes on as it was opened for what it has made; what has
+ * changed is whether it may be used, whether another one has come in its place,
+ * and which is the default. */
 static void
 look_locked (struct host *host)
 {
@@ -204,7 +215,7 @@ opened_get_locked (struct host *host, const char *id, struct opened **out,
   if (!id)
     id = host->default_provider;
   for (opened = host->opened; id && opened; opened = opened->next)
-    if (strcmp (opened->entry->id, id) == 0) {
+    if (!opened->replaced && strcmp (opened->entry->id, id) == 0) {
       *out = opened;
       return opened->refused ? refused_error (opened->refused, err) : 0;
     }
@@ -215,7 +226,7 @@ int
 host_entry (struct host *host, const char *id, const struct opened **out,
             struct error **err)
 {
-  struct opened *opened;
+  struct opened *opened = NULL;
   int bad;
 
   pthread_mutex_lock (&host->lock);
@@ -271,25 +282,118 @@ open_once (struct host *host, struct opened *opened, struct provider **out,
   return bad;
 }
 
+/* ---- one that was replaced ------------------------------------------------ */
+
+static int
+has_live_locked (const struct host *host, const struct provider *provider)
+{
+  const struct live *live;
+
+  for (live = host->live; live; live = live->next)
+    if (live->provider == provider)
+      return 1;
+  return 0;
+}
+
+/* One of which nothing is left, and has not been for a while: a sandbox that is
+ * being made is not in the list yet. */
+static struct opened *
+retired_find_locked (const struct host *host, int64_t now)
+{
+  struct opened *opened;
+
+  for (opened = host->opened; opened; opened = opened->next) {
+    if (!opened->replaced || !opened->provider
+        || has_live_locked (host, opened->provider)
+        || !provider_is_idle (opened->provider))
+      opened->idle_ns = 0;
+    else if (!opened->idle_ns)
+      opened->idle_ns = now;
+    else if (now - opened->idle_ns >= IDLE_NS)
+      return opened;
+  }
+  return NULL;
+}
+
+/* Its worker ends.  Whoever has a call for it nevertheless starts another one, of
+ * the same bytes. */
+static void
+retired_rest (struct host *host)
+{
+  struct opened *opened;
+
+  pthread_mutex_lock (&host->lock);
+  opened = retired_find_locked (host, coffer_now_ns ());
+  if (opened)
+    opened->idle_ns = 0;
+  pthread_mutex_unlock (&host->lock);
+  if (opened)
+    provider_rest (opened->provider);
+}
+
+int
+host_open_entry (struct host *host, const struct opened *opened,
+                 struct provider **out, struct error **err)
+{
+  struct provider *provider;
+
+  pthread_mutex_lock (&host->lock);
+  provider = opened->provider;
+  pthread_mutex_unlock (&host->lock);
+  if (!provider)
+    return open_once (host, (struct opened *) (uintptr_t) opened, out, err);
+  *out = provider;
+  return 0;
+}
+
 int
 host_provider (struct host *host, const char *id, struct provider **out,
                struct error **err)
 {
+  const struct opened *opened;
+
+  retired_rest (host);
+  return host_entry (host, id, &opened, err) < 0
+           ? -1 : host_open_entry (host, opened, out, err);
+}
+
+static struct live **
+live_find_locked (struct host *host, const char *id)
+{
+  struct live **p;
+
+  for (p = &host->live; *p; p = &(*p)->next)
+    if (strcmp ((*p)->record->id, id) == 0)
+      return p;
+  return NULL;
+}
+
+struct provider *
+host_former (struct host *host, const char *sandbox)
+{
   struct provider *provider = NULL;
-  struct opened *opened = NULL;
-  int bad;
+  const struct opened *opened;
+  struct live **live;
 
   pthread_mutex_lock (&host->lock);
-  bad = opened_get_locked (host, id, &opened, err);
-  if (!bad)
-    provider = opened->provider;
+  look_locked (host);
+  for (opened = host->opened; opened && !provider; opened = opened->next) {
+    if (!opened->replaced || !opened->provider || opened->refused)
+      continue;
+    live = live_find_locked (host, sandbox);
+    if (live && (*live)->provider == opened->provider)
+      provider = opened->provider;
+  }
   pthread_mutex_unlock (&host->lock);
-  if (bad)
-    return -1;
-  if (!provider)
-    return open_once (host, opened, out, err);
-  *out = provider;
-  return 0;
+  return provider;
+}
+
+int
+host_provider_of (struct host *host, const char *id, const char *sandbox,
+                  struct provider **out, struct error **err)
+{
+  *out = host_former (host, sandbox);
+  return *out ? 0 : host_provider (host, id, out, err);
 }
 
 int
@@ -353,9 +457,9 @@ live_free (struct live *live)
 }
 
 int
-host_add_live (struct host *host, struct sandbox_record *take_record,
-               int take_lifeline, int take_noted, int take_template,
-               struct error **err)
+host_add_live (struct host *host, struct provider *provider,
+               struct sandbox_record *take_record, int take_lifeline,
+               int take_noted, int take_template, struct error **err)
 {
   struct live *live = malloc (sizeof *live);
 
@@ -367,6 +471,7 @@ host_add_live (struct host *host, struct sandbox_record *take_record,
     return error_set (err, E_NO_MEMORY, 0, "a sandbox");
   }
   live->record = take_record;
+  live->provider = provider;
   live->lifeline = take_lifeline;
   live->noted = take_noted;
   live->template = take_template;
@@ -375,17 +480,6 @@ host_add_live (struct host *host, struct sandbox_record *take_record,
   host->live = live;
   pthread_mutex_unlock (&host->lock);
   return 0;
-}
-
-static struct live **
-live_find_locked (struct host *host, const char *id)
-{
-  struct live **p;
-
-  for (p = &host->live; *p; p = &(*p)->next)
-    if (strcmp ((*p)->record->id, id) == 0)
-      return p;
-  return NULL;
 }
 
 int
@@ -435,7 +529,7 @@ host_reach (struct host *host, const char *id, struct sandbox_record **record,
   auto_sandbox_record struct sandbox_record *found = NULL;
 
   if (host_find (host, id, &found, err) < 0
-      || host_provider (host, found->provider, provider, err) < 0)
+      || host_provider_of (host, found->provider, id, provider, err) < 0)
     return -1;
   *record = steal (found);
   return 0;
@@ -471,14 +565,12 @@ close_live (struct host *host)
   for (live = host->live; live; live = next) {
     auto_error struct error *error = NULL;
     struct provider_call call = call_in (CLOSE_KILL_MS, -1);
-    struct provider *provider;
     int gone;
 
     next = live->next;
     if (live->lifeline >= 0) {
-      if (host_provider (host, live->record->provider, &provider, &error) == 0
-          && provider_kill (provider, live->record->id, &call, &gone, &error)
-               == 0) {
+      if (provider_kill (live->provider, live->record->id, &call, &gone,
+                         &error) == 0) {
         if (live->noted >= 0)
           run_drop (host->place, live->record->id);
         log_event (LOG_LEVEL_INFO, "sandbox", "%s: ended, with all that ran",

@@ -13,13 +13,17 @@
 
 #define SANDBOX_TENANT "default"
 
-/* A provider that was looked up; `provider` once it was opened. */
+/* A provider that was looked up; `provider` once it was opened.  One that was
+ * upgraded since is there twice: what was made by the old one is the old one's
+ * as long as it lives. */
 struct opened {
   struct opened *next;
   struct registry *registry;
   const struct registry_entry *entry;
   struct provider *provider;    /* under the host's lock */
   struct error *refused;        /* it is not enabled any more */
+  int replaced;                 /* there is another one for what is new */
+  int64_t idle_ns;              /* since when nothing is of this one's; 0 */
   /* Held by who opens it, without the host's lock: a provider that takes long
    * to start must not hold up those who use others.  The host's may be taken
    * under it. */
@@ -30,6 +34,7 @@ struct opened {
 struct live {
   struct live *next;
   struct sandbox_record *record;
+  struct provider *provider;    /* that made it */
   int lifeline;                 /* the end we hold; -1: none */
   int noted;                    /* the lock of its file in runs/; -1: none */
   int template;                 /* the lock of its template; -1: none */
@@ -65,6 +70,16 @@ int host_records_failed (struct host *host, struct error *take_error,
 int host_entry (struct host *host, const char *id,
                 const struct opened **out, struct error **err);
 
+/* The same opened, whatever comes after it. */
+int host_open_entry (struct host *host, const struct opened *opened,
+                     struct provider **out, struct error **err);
+/* The provider that made a sandbox in this process and was replaced since; NULL:
+ * it was not, or may not be used any more. */
+struct provider *host_former (struct host *host, const char *sandbox);
+/* That one, else the one of that id. */
+int host_provider_of (struct host *host, const char *id, const char *sandbox,
+                      struct provider **out, struct error **err);
+
 /* A record by id, from this process or the records: E_UNKNOWN_SANDBOX.
  * The copy is the caller's. */
 int host_find (struct host *host, const char *id, struct sandbox_record **out,
@@ -75,9 +90,9 @@ int host_reach (struct host *host, const char *id,
                 struct error **err);
 
 /* Keeps a sandbox made here; takes the record, the lifeline and the locks. */
-int host_add_live (struct host *host, struct sandbox_record *take_record,
-                   int take_lifeline, int take_noted, int take_template,
-                   struct error **err);
+int host_add_live (struct host *host, struct provider *provider,
+                   struct sandbox_record *take_record, int take_lifeline,
+                   int take_noted, int take_template, struct error **err);
 /* Forgets a sandbox: closes its lifeline, deletes its row or file. */
 int host_forget (struct host *host, const char *id, struct error **err);
 

@@ -141,7 +141,7 @@ kill_at (struct host *host, const char *provider_name, const char *id,
 {
   struct provider *provider;
 
-  if (host_provider (host, provider_name, &provider, err) < 0
+  if (host_provider_of (host, provider_name, id, &provider, err) < 0
       || provider_kill (provider, id, call, already_gone, err) < 0)
     return -1;
   log_event (LOG_LEVEL_INFO, "sandbox", "%s: %s by %s", id,

@@ -42,7 +42,7 @@ struct kind {
   char *profile;
   char *warm;                   /* a handle; NULL: none */
   int isolated;
-  json_t *values;               /* of the profile, as those were made */
+  json_t *values;               /* as those were made: see values_now */
   struct made *made;
   unsigned count, taken, wanted;
   int64_t last_ns, not_before_ns;
@@ -438,16 +438,24 @@ request_is_plain (const struct sandbox_request *request)
          && !request->timeout_ms && !request->asked_timeout_ms;
 }
 
-/* The profile as it is now; NULL: it cannot be read, which is for the maker of a
- * sandbox to say. */
+/* The profile as it is now, and which provider it is for; NULL: they cannot be
+ * read, which is for the maker of a sandbox to say. */
 static json_t *
-values_now (struct host *host, const char *name)
+values_now (struct host *host, const struct sandbox_request *request)
 {
   auto_profile struct profile *profile = NULL;
   auto_error struct error *error = NULL;
+  const struct opened *opened;
+  json_t *values;
 
-  return profile_find (host->place, name, &profile, &error) == 0
-           ? profile_to_json (profile) : NULL;
+  if (profile_find (host->place, request->profile, &profile, &error) < 0
+      || host_entry (host, request->provider, &opened, &error) < 0)
+    return NULL;
+  values = profile_to_json (profile);
+  if (values)
+    json_object_set_new (values, "manifest",
+                         json_string (opened->entry->manifest->sha256));
+  return values;
 }
 
 /* Its life would begin before it is asked for, and end before that. */
@@ -462,7 +470,7 @@ static struct made *
 made_take (struct host *host, const struct sandbox_request *request)
 {
   struct ready *ready = host->ready;
-  json_t *values = values_now (host, request->profile);
+  json_t *values = values_now (host, request);
   struct made *made = NULL;
   struct kind *kind;
 

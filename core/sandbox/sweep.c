@@ -70,7 +70,8 @@ end (struct sweep *sweep, const struct sandbox_record *record, int *gone,
   struct provider *provider;
 
   *gone = 0;
-  if (host_provider (sweep->host, record->provider, &provider, err) < 0)
+  if (host_provider_of (sweep->host, record->provider, record->id, &provider,
+                        err) < 0)
     return -1;
   return provider_kill (provider, record->id, &call, gone, err);
 }
@@ -142,7 +143,8 @@ look_up (struct host *host, const struct sandbox_record *record,
   struct error *error = NULL;
   const char *state;
 
-  if (host_provider (host, record->provider, &provider, err) < 0)
+  if (host_provider_of (host, record->provider, record->id, &provider, err)
+      < 0)
     return -1;
   if (INVOKE (provider, &call, &error, sandbox_info, .sandbox = record->id)
       < 0) {
@@ -308,6 +310,7 @@ host_sweep_soon (struct host *host)
 struct listing {
   struct listing *next;
   char *provider;
+  struct provider *former;      /* that they are of; NULL: today's */
   json_t *infos;                /* NULL: it could not be asked */
   struct error *error;
 };
@@ -333,27 +336,33 @@ listing_ask (struct host *host, struct listing *listing)
   auto_info_sink struct info_sink sink;
   struct provider_call base = call_in (SWEEP_CALL_MS, -1);
   struct provider_call call;
-  struct provider *provider;
+  struct provider *provider = listing->former;
 
   info_sink_init (&sink);
   call = info_call (&sink, &base);
-  if (host_provider (host, listing->provider, &provider, &listing->error) == 0
+  if ((provider
+       || host_provider (host, listing->provider, &provider, &listing->error)
+            == 0)
       && INVOKE (provider, &call, &listing->error, sandbox_list) == 0)
     listing->infos = json_incref (sink.infos);
 }
 
 static struct listing *
-listing_of (struct host *host, const char *provider, struct listing **all)
+listing_of (struct host *host, const struct sandbox_record *record,
+            struct listing **all)
 {
+  struct provider *former = host_former (host, record->id);
   struct listing *listing;
 
   for (listing = *all; listing; listing = listing->next)
-    if (strcmp (listing->provider, provider) == 0)
+    if (listing->former == former
+        && strcmp (listing->provider, record->provider) == 0)
       return listing;
   listing = calloc (1, sizeof *listing);
   if (!listing)
     return NULL;
-  listing->provider = strdup (provider);
+  listing->former = former;
+  listing->provider = strdup (record->provider);
   if (!listing->provider) {
     free (listing);
     return NULL;
@@ -431,7 +440,7 @@ list_row (struct host *host, const struct sandbox_record *record,
     return 0;
   /* Held by a process that lives: its provider there knows, not ours. */
   if (record->owner_pid == 0) {
-    listing = listing_of (host, record->provider, listings);
+    listing = listing_of (host, record, listings);
     if (!listing)
       return error_set (err, E_NO_MEMORY, 0, "the list");
     if (!listing->infos) {

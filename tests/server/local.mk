@@ -22,7 +22,8 @@ SCENARIOS += \
   %D%/ports.sh \
   %D%/providers.sh \
   %D%/serve-manual.sh \
-  %D%/serve.sh
+  %D%/serve.sh \
+  %D%/upgrade.sh
 SCENARIOS += \
   %D%/sandboxes.py %D%/execs.py %D%/execs-big.py \
   %D%/execs-keeper.py %D%/execs-kill.py %D%/hang.py %D%/revoke.py %D%/shares.py \

@@ -178,6 +178,20 @@ provider_manifest (const struct provider *provider)
   return provider->entry->manifest;
 }
 
+/* It has no worker. */
+int
+provider_is_idle (const struct provider *provider)
+{
+  (void) provider;
+  return 0;
+}
+
+void
+provider_rest (struct provider *provider)
+{
+  (void) provider;
+}
+
 static int
 emit (const struct provider_call *call, uint32_t id, void *record)
 {
