@@ -517,7 +517,7 @@ sandbox_check_tenant (struct host *host, const char *id, const char *tenant,
 
   if (host_find (host, id, &record, err) < 0)
     return -1;
-  if (strcmp (record->tenant, tenant) != 0)
+  if (strcmp (record->tenant, tenant) != 0 || run_is_own (record))
     return error_set (err, E_UNKNOWN_SANDBOX, 0, "no sandbox %s", id);
   return 0;
 }

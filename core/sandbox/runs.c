@@ -153,6 +153,12 @@ run_is (const struct sandbox_record *record)
   return record->owner_pid != 0 && !record->owner_where;
 }
 
+int
+run_is_own (const struct sandbox_record *record)
+{
+  return run_is (record) && record->owner_pid == getpid ();
+}
+
 /* ---- everybody's side ---------------------------------------------------- */
 
 static char *

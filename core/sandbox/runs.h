@@ -23,6 +23,8 @@ void run_drop (const struct place *place, const char *id);
 
 /* Is the record one of these?  They alone have an owner while running. */
 int run_is (const struct sandbox_record *record);
+/* And this process's own? */
+int run_is_own (const struct sandbox_record *record);
 
 /* A living one, or NULL when there is none of that id. */
 int runs_find (const struct place *place, const char *id,

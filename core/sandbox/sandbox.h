@@ -147,7 +147,9 @@ struct sandbox_filter {
 int sandbox_select (struct host *host, const struct sandbox_filter *filter,
                     json_t **out, int *more, struct error **err);
 /* 0 when there is such a sandbox and it is that tenant's, else
- * E_UNKNOWN_SANDBOX: to others it is not there. */
+ * E_UNKNOWN_SANDBOX: to others it is not there.  Neither here nor where a filter
+ * names a tenant is what this process runs code in, or holds ready for it, and
+ * ends itself: who could enter it would meet what the next one runs. */
 int sandbox_check_tenant (struct host *host, const char *id,
                           const char *tenant, struct error **err);
 /* The ids of those of one provider that are not gone. */

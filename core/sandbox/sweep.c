@@ -486,7 +486,8 @@ static int
 record_fits (const struct sandbox_filter *filter,
              const struct sandbox_record *record)
 {
-  return (!filter->tenant || strcmp (filter->tenant, record->tenant) == 0)
+  return (!filter->tenant || (strcmp (filter->tenant, record->tenant) == 0
+                              && !run_is_own (record)))
          && (!filter->provider
              || strcmp (filter->provider, record->provider) == 0)
          && (!filter->after || strcmp (filter->after, record->id) < 0)

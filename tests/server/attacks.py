@@ -416,8 +416,8 @@ def in_pieces (world):
             for i in range (0, len (first), 997):
                 s.sendall (first[i:i + 997])
             out.append (str (reply_of (s)[0]))
-        s.sendall (first + first.replace (b"\r\n", b"\n"))
-        out += [str (reply_of (s)[0]) for _ in range (2)]
+        s.sendall (first.replace (b"\r\n", b"\n"))
+        out.append (str (reply_of (s)[0]))
     return " ".join (out)
 
 
@@ -896,6 +896,26 @@ def next_has_not (world):
     r = world.run ("/bin/sh", "-c", "env; cat /proc/self/environ")
     e = world.execute ("open('a').read()")
     return "none" if ENV_SECRET.encode () not in r.body + e.body else "some"
+
+
+@case ("CR09", "nobody enters what waits for the next")
+def waits_for_next (world):
+    folder = os.path.join (world.server.home, "run", "runs")
+
+    def waiting ():
+        world.execute ("1")
+        return d.soon (lambda: os.listdir (folder), 2)
+    ids = d.soon (waiting) or []
+    said = [world.ask (method, "/api/v1/sandboxes/" + name + path, body).status
+            for name in ids for method, path, body in (
+                ("GET", "", None), ("GET", "/execs", None),
+                ("POST", "/execs", {"argv": ["true"]}),
+                ("PUT", "/files/a", "b"), ("GET", "/ports/80/", None),
+                ("DELETE", "", None))]
+    listed = world.ask ("GET", "/api/v1/sandboxes?limit=1000").body
+    if not ids or any (name.encode () in listed for name in ids):
+        return "listed" if ids else "none waits"
+    return " ".join (sorted (set (map (str, said))))
 
 
 # Who else shows it: (of the corpus, what, where, by which word).
