@@ -405,7 +405,17 @@ def member (name, wanted):
   return value
 
 
+def of_library (fromlist):
+  """What is written in C imports by the builtins of the code that called it,
+  and says so by a list, which a statement never does.  It takes the module from
+  where all of them are, and not what is returned here."""
+  return type (fromlist) is list
+
+
 def guarded_import (name, globals=None, locals=None, fromlist=(), level=0):
+  if of_library (fromlist):
+    __import__ (name)
+    return None
   if level or type (name) is not str:
     raise ImportError ("a relative import has nothing to begin from")
   if name == "__future__":

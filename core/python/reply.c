@@ -179,7 +179,7 @@ fill_ran (const struct outcome *outcome, struct execute_result *out,
     "{s:o, s:o, s:i, s:b, s:o, s:o, s:o, s:f, s:f, s:b, s:o, s:o, s:o, s:o,"
     " s:s}",
     "stdout", kept_json (outcome->out, NULL), "stderr",
-    kept_json (outcome->err, exec->timed_out ? end : NULL), "exit_code",
+    kept_json (outcome->err, end), "exit_code",
     out->status, "timed_out", exec->timed_out, "result", result_json (frames),
     "error", error_json (outcome, end), "truncated", truncated_json (outcome),
     "duration_ms", milliseconds (exec->duration_us), "cpu_ms",

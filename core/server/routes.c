@@ -41,16 +41,33 @@ print_json (struct error **err)
   return 0;
 }
 
+/* In columns: a path may have letters of several bytes. */
+static size_t
+width (const char *text)
+{
+  size_t n = 0;
+
+  for (; *text; text++)
+    n += ((unsigned char) *text & 0xc0) != 0x80;
+  return n;
+}
+
 int
 routes_print (int json, struct error **err)
 {
   const struct route *const *surface, *route;
+  size_t widest = 0;
 
   if (json)
     return print_json (err);
   for (surface = server_surfaces; *surface; surface++)
     for (route = *surface; route->method; route++)
-      printf ("%-7s %-50s %-6s %s\n", route->method, route->path,
+      if (width (route->path) > widest)
+        widest = width (route->path);
+  for (surface = server_surfaces; *surface; surface++)
+    for (route = *surface; route->method; route++)
+      printf ("%-7s %s%*s %-7s %s\n", route->method, route->path,
+              (int) (widest - width (route->path)), "",
               right_name (route->right), route->operation);
   return fflush (stdout) ? error_set (err, E_IO, errno, "standard output") : 0;
 }

@@ -231,6 +231,15 @@ case("PY46 what modules import by themselves",
      "import decimal, random, statistics, datetime, json\n"
      "statistics.mean([decimal.Decimal(1), decimal.Decimal(2)])",
      lambda d: d["result"] == "Decimal('1.5')")
+case("PY46 what is written in C imports by itself",
+     "import datetime\n"
+     "datetime.datetime.strptime('2020-02-03', '%Y-%m-%d').isoformat()",
+     lambda d: d["result"] == "'2020-02-03T00:00:00'")
+case("PY46 an error of numpy is numpy's",
+     "import numpy\nnumpy.array(['a']) + 1",
+     lambda d: ran(d, 1) and "ufunc" in d["error"]
+     and "<runner>" not in d["stderr"],
+     profile="data-science", timeout=30, needs="numpy")
 case("FS28 a file of the host, by open", "open(@FILE@).read()",
      lambda d: ran(d, 1))
 case("FS28 a file of the host, by the kernel", BREAK
@@ -274,6 +283,13 @@ case("KS calls of the kernel", BREAK
      lambda d: d["result"] == "[-1, -1, -1, -1]")
 case("ME01 more memory than there is", "bytearray(4 << 30)",
      lambda d: d["oom"] and "memory" in d["limits_hit"] and not d["timed_out"])
+case("ME02 killed for its memory",
+     "x = []\nwhile True: x.append('a' * 10**6)",
+     lambda d: d["oom"] and "memory" in d["limits_hit"] and not d["timed_out"]
+     and (d["exit_code"] == 1 and d["error"] == "MemoryError"
+          or d["exit_code"] == 137 and d["signal"] == 9
+          and d["stderr"] == d["error"] + "\n" == "killed: out of memory\n"),
+     timeout=30)
 case("OU01 output without end", "while True: print('x' * 1000)",
      lambda d: d["timed_out"] and d["truncated"]["stdout"]
      and len(d["stdout"]) < 100000, timeout=1)

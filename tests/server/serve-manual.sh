@@ -15,6 +15,16 @@ sed -n '/^coffer token create ci/,/^\.Ed/p' "$page" | sed "/^\.Ed/d
 is "the example has its lines" "$(wc -l <"$T/example" | tr -d ' ')" 2
 (cd "$T" && T=$T PATH=$COFFER_BUILD:$PATH sh ./example) >"$out" 2>"$err"
 is "which work" "$(cat "$out")" 200
+# And of a command's events; jq is for who reads the page.
+jq () { python3 -c 'import json, sys; print (json.load (sys.stdin)[sys.argv[1]])' "${2#.}"; }
+sed -n '/^api () {/,/^\.Ed/p' "$page" | sed "/^\.Ed/d; s|http://127.0.0.1:8000|$url|" >"$T/example"
+(cd "$T" && . ./example) >"$T/lines" 2>"$err"
+is "that of events has each event once, and all that was written" "$(python3 -c '
+import json, sys
+seen = [json.loads (line) for line in open (sys.argv[1]) if "seq" in line]
+print ([e["seq"] for e in seen] == list (range (1, len (seen) + 1)),
+       seen[-1]["event"], repr ("".join (e.get ("data", "") for e in seen)))' "$T/lines")" \
+  "True exited '1\\n2\\n3\\n'"
 serve_stop
 
 if command -v mandoc >/dev/null 2>&1; then

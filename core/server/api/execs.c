@@ -364,8 +364,8 @@ read_signal (const char *name, const json_t *value, void *out,
 
   if (number < 1 || number > 64
       || (json_is_integer (value) && json_integer_value (value) != number))
-    return field_fail (name, err, "is a number from 1 to 64, or a name such "
-                       "as TERM");
+    return field_fail (name, err, "must be a number from 1 to 64, or a name"
+                       " such as TERM");
   *(int *) out = number;
   return 0;
 }

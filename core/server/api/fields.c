@@ -99,8 +99,8 @@ field_bytes (const char *name, const json_t *value, char **out, size_t *size,
     return text_base64_decode (b64, out, size) < 0
              ? field_fail (name, err, "is no base64") : 0;
   if (!json_is_string (value))
-    return field_fail (name, err, "is a string, or {\"encoding\": \"base64\","
-                       " \"data\": …}");
+    return field_fail (name, err, "must be a string, or {\"encoding\":"
+                       " \"base64\", \"data\": …}");
   *size = json_string_length (value);
   *out = malloc (*size + 1);
   if (!*out)
@@ -139,7 +139,7 @@ field_text (const char *name, const json_t *value, void *out,
 {
   if (!json_is_string (value)
       || strlen (json_string_value (value)) != json_string_length (value))
-    return field_fail (name, err, "is a string");
+    return field_fail (name, err, "must be a string");
   *(const char **) out = json_string_value (value);
   return 0;
 }
@@ -159,7 +159,7 @@ add_words (const char *name, const json_t *value, int numbers,
   size_t i;
 
   if (!json_is_array (value))
-    return field_fail (name, err, "is a list");
+    return field_fail (name, err, "must be a list");
   json_array_foreach (value, i, item) {
     auto_free char *text = NULL;
 
@@ -218,7 +218,7 @@ field_flag (const char *name, const json_t *value, void *out,
             struct error **err)
 {
   if (!json_is_boolean (value))
-    return field_fail (name, err, "is true or false");
+    return field_fail (name, err, "must be true or false");
   *(int *) out = json_is_true (value);
   return 0;
 }
@@ -228,7 +228,7 @@ field_u64 (const char *name, const json_t *value, void *out,
            struct error **err)
 {
   if (json_get_u64 (value, out) < 0)
-    return field_fail (name, err, "is a whole number from 0 on");
+    return field_fail (name, err, "must be a whole number from 0 on");
   return 0;
 }
 
@@ -268,8 +268,8 @@ field_size (const char *name, const json_t *value, void *out,
   const char *word = number_text (value, text);
 
   if (!word || text_parse_size (word, out) < 0)
-    return field_fail (name, err, "is a number of bytes, or a size such as "
-                       "\"512M\"");
+    return field_fail (name, err, "must be a number of bytes, or a size such"
+                       " as \"512M\"");
   return 0;
 }
 
@@ -286,8 +286,8 @@ field_duration (const char *name, const json_t *value, void *out,
     return 0;
   }
   if (!word || text_parse_duration (word, out) < 0)
-    return field_fail (name, err, "is a number of seconds, or a time such as "
-                       "\"30m\"");
+    return field_fail (name, err, "must be a number of seconds, or a time"
+                       " such as \"30m\"");
   return 0;
 }
 
@@ -300,7 +300,7 @@ field_millis (const char *name, const json_t *value, void *out,
   uint64_t millis;
 
   if (!word || text_parse_millis (word, &millis) < 0 || millis > UINT32_MAX)
-    return field_fail (name, err, "is a number such as 1.5");
+    return field_fail (name, err, "must be a number such as 1.5");
   *(uint32_t *) out = (uint32_t) millis;
   return 0;
 }

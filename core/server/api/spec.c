@@ -27,7 +27,7 @@ read_network (const char *name, const json_t *value, void *out,
       *(const char **) out = word;
       return 0;
     }
-  return field_fail (name, err, "is none, host or allow");
+  return field_fail (name, err, "must be none, host or allow");
 }
 
 /* Needs the request: read once the rest is. */
@@ -36,7 +36,7 @@ read_later (const char *name, const json_t *value, void *out,
             struct error **err)
 {
   (void) out;
-  return json_is_array (value) ? 0 : field_fail (name, err, "is a list");
+  return json_is_array (value) ? 0 : field_fail (name, err, "must be a list");
 }
 
 #define AT(member) offsetof (struct api_spec, member)
