@@ -17,7 +17,7 @@
 #include <coffer/fd.h>
 #include <coffer/files.h>
 
-#include "docker.h"
+#include "snapshot.h"
 
 #define SECOND_NS INT64_C (1000000000)
 #define CLEANUP_NS (2 * SECOND_NS)
@@ -28,7 +28,8 @@ struct making {
   struct docker_engine engine;
   const char *sandbox;
   const struct coffer_sandbox_spec *spec;
-  char *image;
+  char *image;                  /* as it was asked for */
+  struct docker_snapshot snapshot;      /* no id: of none */
   json_t *entrypoint;           /* NULL: none */
   struct answer answer;         /* of the first process */
   char name[DOCKER_NAME_MAX];
@@ -131,6 +132,8 @@ try_container (struct making *making)
   if (!body)
     return coffer_fail (making->call, COFFER_INVALID, "the specification is "
                         "no UTF-8, or a mount's source has gone");
+  if (*making->snapshot.id)
+    json_object_set_new (body, "Image", json_string (making->snapshot.base));
   code = docker_ask (making->call, making->docker, "POST", body, &reply,
                      "/containers/create?name=%s", making->name);
   json_decref (body);
@@ -153,12 +156,27 @@ make_container (struct making *making)
 
   if (code != COFFER_NOT_FOUND)
     return code;
-  code = docker_image_pull (making->call, making->docker, making->image);
+  code = *making->snapshot.id
+         ? docker_snapshot_base (making->call, making->docker,
+                                 &making->snapshot)
+         : docker_image_pull (making->call, making->docker, making->image);
   if (code == COFFER_OK)
     code = try_container (making);
   return code == COFFER_NOT_FOUND
          ? coffer_fail (making->call, COFFER_INVALID, "the image was pulled, "
                         "and the engine does not find it by that name")
+         : code;
+}
+
+/* The first process waits for it, and ends where this process does meanwhile. */
+static int32_t
+restore (struct making *making)
+{
+  int32_t code = docker_snapshot_restore (making->call, making->docker,
+                                          making->sandbox, &making->snapshot);
+
+  return code == COFFER_OK
+         ? docker_tell_restored (making->call, making->stream, &making->answer)
          : code;
 }
 
@@ -176,7 +194,10 @@ start (struct making *making)
     code = docker_fail (making->call, &reply, "start a container");
   if (code == COFFER_OK)
     code = docker_tell (making->call, making->docker, making->stream,
-                        making->spec, &making->answer);
+                        making->spec, *making->snapshot.id != '\0',
+                        &making->answer);
+  if (code == COFFER_OK && *making->snapshot.id)
+    code = restore (making);
   if (code == COFFER_OK && making->spec->lifeline >= 0
       && docker_keep (making->docker, &making->stream,
                       making->spec->lifeline) < 0)
@@ -348,6 +369,28 @@ make (struct making *making, int64_t deadline_ns)
 
 /* ---- the operation ------------------------------------------------------ */
 
+/* A snapshot's template has that of its sandbox. */
+static int32_t
+find_image (struct making *making)
+{
+  const char *name = making->spec->template_name;
+  int32_t code;
+
+  if (!name || !docker_is_snapshot (name) || making->spec->image)
+    return docker_image_name (making->call, making->docker, making->spec,
+                              &making->image);
+  code = docker_snapshot_find (making->call, making->docker, name,
+                               &making->snapshot);
+  if (code == COFFER_OK)
+    code = docker_snapshot_base (making->call, making->docker,
+                                 &making->snapshot);
+  if (code != COFFER_OK)
+    return code;
+  making->image = strdup (making->snapshot.base_name);
+  return making->image ? COFFER_OK
+         : coffer_fail_errno (making->call, ENOMEM, "the image's name");
+}
+
 static int32_t
 prepare (struct making *making)
 {
@@ -358,8 +401,7 @@ prepare (struct making *making)
     code = docker_container_name (making->call, making->docker,
                                   making->sandbox, making->name);
   if (code == COFFER_OK)
-    code = docker_image_name (making->call, making->docker, making->spec,
-                              &making->image);
+    code = find_image (making);
   if (code == COFFER_OK && !making->docker->program_path)
     code = coffer_fail (making->call, COFFER_UNAVAILABLE, "the program for "
                         "containers could not be put into the provider's "
@@ -368,7 +410,9 @@ prepare (struct making *making)
     code = docker_engine (making->call, making->docker, &making->engine);
   return code == COFFER_OK
          ? docker_image_entrypoint (making->call, making->docker,
-                                    making->image, &making->entrypoint)
+                                    *making->snapshot.id
+                                    ? making->snapshot.base : making->image,
+                                    &making->entrypoint)
          : code;
 }
 
@@ -396,6 +440,7 @@ docker_sandbox_create (struct coffer_call *call, void *self,
   docker_maker_end (making.docker, making.name, &lock);
   call->deadline_ns = deadline_ns;
   json_decref (making.entrypoint);
+  docker_snapshot_fini (&making.snapshot);
   free (making.image);
   return code;
 }

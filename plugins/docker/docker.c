@@ -122,6 +122,9 @@ static const struct coffer_operations operations = {
   .port_resolve = docker_port_resolve,
   .port_dial = docker_port_dial,
   .metrics = docker_metrics,
+  .snapshot_create = docker_snapshot_create,
+  .snapshot_list = docker_snapshot_list,
+  .snapshot_delete = docker_snapshot_delete,
 };
 
 COFFER_PROVIDER (docker, COFFER_THREADS_PARALLEL, 0, operations)

@@ -250,7 +250,11 @@ struct answer {
 };
 int32_t docker_tell (struct coffer_call *call, const struct docker *docker,
                      int fd, const struct coffer_sandbox_spec *spec,
-                     struct answer *answer);
+                     int restores, struct answer *answer);
+/* With `restores` it waits before it begins, for this to say that the files are
+ * there, and ends without it. */
+int32_t docker_tell_restored (struct coffer_call *call, int fd,
+                              struct answer *answer);
 /* Keeps the stream until `lifeline` (borrowed) ends, in a thread; takes *fd.
  * -1 with errno: the stream has ended, and with it the sandbox. */
 int docker_keep (struct docker *docker, int *fd, int lifeline);
@@ -339,5 +343,12 @@ OPERATION (archive_import, const char *sandbox, const char *path, int32_t in,
            const struct coffer_archive_import_opts *opts);
 OPERATION (file_watch, const char *sandbox, const char *path,
            const struct coffer_file_watch_opts *opts);
+
+/* snapshot.c, save.c */
+OPERATION (snapshot_create, const char *sandbox, const char *name,
+           const struct coffer_snapshot_create_opts *opts);
+OPERATION (snapshot_list, const struct coffer_snapshot_list_opts *opts);
+OPERATION (snapshot_delete, const char *snapshot,
+           const struct coffer_snapshot_delete_opts *opts);
 
 #endif /* DOCKER_DOCKER_H */

@@ -19,13 +19,14 @@
 #include "stream.h"
 
 #define OPTION(opts, field) (COFFER_HAS (opts, field) ? (opts)->field : 0)
-#define PIECE (64 << 10)
 /* That giving up may last. */
 #define TAKE_BACK_NS (INT64_C (3) * 1000000000)
 
 struct work {
   struct coffer_call *call;
-  int out;
+  int out;                      /* -1: none, or `take` has it */
+  int (*take) (void *data, const char *bytes, size_t size);
+  void *data;
   int32_t failed;
   int answered;                 /* it said how it went */
   uint64_t out_bytes, out_all;  /* of a file: that came, that are to come */
@@ -40,12 +41,10 @@ is_over (const struct work *work)
 }
 
 static int
-take_out (void *data, const char *bytes, size_t size)
+write_out (struct work *work, const char *bytes, size_t size)
 {
-  struct work *work = data;
   ssize_t n;
 
-  work->out_bytes += size;
   for (; size > 0; bytes += n, size -= (size_t) n) {
     if (coffer_wait_fd (work->out, POLLOUT, work->call->deadline_ns,
                         work->call->cancel_fd) != 1)
@@ -56,7 +55,19 @@ take_out (void *data, const char *bytes, size_t size)
     if (n < 0)
       n = 0;
   }
-  return is_over (work);
+  return 0;
+}
+
+static int
+take_out (void *data, const char *bytes, size_t size)
+{
+  struct work *work = data;
+  int r;
+
+  work->out_bytes += size;
+  r = work->take ? work->take (work->data, bytes, size)
+                 : write_out (work, bytes, size);
+  return r ? r : is_over (work);
 }
 
 static int32_t
@@ -104,7 +115,8 @@ take_warning (struct coffer_call *call, const char *bytes, size_t size)
 static void
 take_size (struct work *work, const char *bytes, size_t size, size_t offset)
 {
-  if (work->out >= 0 && size >= offset + sizeof work->out_all)
+  if ((work->out >= 0 || work->take)
+      && size >= offset + sizeof work->out_all)
     memcpy (&work->out_all, bytes + offset, sizeof work->out_all);
 }
 
@@ -137,6 +149,16 @@ add_paths (struct coffer_buffer *block, const char *path, const char *other)
   coffer_buffer_add_vector (block, (const char *const[]) {path, other, NULL});
 }
 
+static int32_t
+work_result (const struct work *work)
+{
+  if (work->failed == COFFER_OK && (work->out >= 0 || work->take)
+      && work->out_bytes != work->out_all)
+    return coffer_fail (work->call, COFFER_IO, "the engine's stream ended "
+                        "before all of it had come");
+  return work->failed;
+}
+
 /* The stream has ended: with the sandbox, by itself, or when all was said. */
 static int32_t
 work_end (struct work *work, struct docker *docker, const char *sandbox,
@@ -145,15 +167,24 @@ work_end (struct work *work, struct docker *docker, const char *sandbox,
   auto_sandbox struct docker_sandbox found = {0};
   int32_t code;
 
-  if (!work->answered) {
-    code = docker_sandbox_find (work->call, docker, sandbox, &found);
-    return code == COFFER_OK ? stream_fail (work->call, stream) : code;
-  }
-  if (work->failed == COFFER_OK && work->out >= 0
-      && work->out_bytes != work->out_all)
-    return coffer_fail (work->call, COFFER_IO, "the engine's stream ended "
-                        "before all of it had come");
-  return work->failed;
+  if (work->answered)
+    return work_result (work);
+  code = docker_sandbox_find (work->call, docker, sandbox, &found);
+  return code == COFFER_OK ? stream_fail (work->call, stream) : code;
+}
+
+int32_t
+docker_work_on (struct coffer_call *call, struct stream *stream,
+                int (*take) (void *data, const char *bytes, size_t size),
+                void *data)
+{
+  struct work work = {.call = call, .out = -1, .take = take, .data = data,
+                      .failed = COFFER_OK};
+  const struct stream_sink sink = {take_out, take_frame, &work};
+  int32_t code = stream_read_all (call, stream, &sink);
+
+  return code != COFFER_OK ? code
+         : work.answered ? work_result (&work) : stream_fail (call, stream);
 }
 
 /* An empty path is no path; what else is wrong is found inside. */
@@ -250,8 +281,8 @@ docker_file_rename (struct coffer_call *call, void *self, const char *sandbox,
 
 /* ---- writing ----------------------------------------------------------------------- */
 
-static int32_t
-send_bytes (struct coffer_call *call, int fd, const char *bytes, size_t size)
+int32_t
+docker_work_send (struct coffer_call *call, int fd, const char *bytes, size_t size)
 {
   struct pollfd answer = {fd, POLLIN, 0};
   ssize_t n;
@@ -283,7 +314,7 @@ send_file (struct coffer_call *call, struct stream *stream, int in)
                           {call->cancel_fd, POLLIN, 0}};
   struct {
     uint32_t size;
-    char bytes[PIECE];
+    char bytes[WIRE_PIECE_MAX];
   } *piece = malloc (sizeof *piece);
   int32_t code = COFFER_OK;
   ssize_t n = 1;
@@ -299,7 +330,7 @@ send_file (struct coffer_call *call, struct stream *stream, int in)
       code = coffer_fail_errno (call, fds[2].revents ? ECANCELED : ETIMEDOUT,
                                 "the file");
     } else if (fds[0].revents) {
-      n = read (in, piece->bytes, PIECE);
+      n = read (in, piece->bytes, sizeof piece->bytes);
       if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
         n = 1;
         continue;
@@ -309,7 +340,7 @@ send_file (struct coffer_call *call, struct stream *stream, int in)
         break;
       }
       piece->size = (uint32_t) n;
-      code = send_bytes (call, stream->fd, (const char *) piece,
+      code = docker_work_send (call, stream->fd, (const char *) piece,
                          sizeof piece->size + (size_t) n);
     }
   }

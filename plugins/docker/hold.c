@@ -60,10 +60,10 @@ add_mounts (struct coffer_buffer *out, const struct coffer_sandbox_spec *spec)
 
 static int
 add_told (struct coffer_buffer *out, const struct coffer_sandbox_spec *spec,
-          int is_kernel_shared)
+          int is_kernel_shared, int restores)
 {
   const char *workdir = spec->workdir ? spec->workdir : "";
-  struct inside_told told = {0, 0};
+  struct inside_told told = {.restores = (uint32_t) restores};
   size_t size;
 
   coffer_buffer_add (out, &told, sizeof told);
@@ -133,7 +133,8 @@ read_piece (struct coffer_call *call, int fd, struct answer *answer)
 static const char *
 last_line (struct answer *answer)
 {
-  static const char *const words[] = {"ok", "moved ", "ended ", "failed "};
+  static const char *const words[] = {"ok", "waits", "moved ", "ended ",
+                                      "failed "};
   char *at = answer->text, *end;
 
   for (; (end = strchr (at, '\n')) != NULL; at = end + 1)
@@ -174,26 +175,51 @@ fail_hold (struct coffer_call *call, const char *line)
                       text.failed ? "the entrypoint ended" : text.data);
 }
 
-int32_t
-docker_tell (struct coffer_call *call, const struct docker *docker, int fd,
-             const struct coffer_sandbox_spec *spec, struct answer *answer)
+/* Until it has said how it went: OK, or that it waits for the files. */
+static int32_t
+hear (struct coffer_call *call, int fd, struct answer *answer,
+      const char *wanted)
 {
-  coffer_autobuffer struct coffer_buffer told = {0};
   const char *line = NULL;
-  int result;
+  int result = 1;
 
-  memset (answer, 0, sizeof *answer);
-  result = add_told (&told, spec, !docker->config.runtime) < 0
-           ? -1 : send_all (call, fd, told.data, told.size) < 0 ? -1 : 1;
-  if (told.data)
-    explicit_bzero (told.data, told.capacity);
   while (result > 0 && !line) {
     result = read_piece (call, fd, answer);
     line = last_line (answer);
   }
   if (!line && result < 0 && errno != EPIPE && errno != ECONNRESET)
     return coffer_fail_errno (call, errno, "the sandbox's first process");
-  return line && strcmp (line, "ok") == 0 ? COFFER_OK : fail_hold (call, line);
+  return line && strcmp (line, wanted) == 0 ? COFFER_OK
+                                            : fail_hold (call, line);
+}
+
+int32_t
+docker_tell (struct coffer_call *call, const struct docker *docker, int fd,
+             const struct coffer_sandbox_spec *spec, int restores,
+             struct answer *answer)
+{
+  coffer_autobuffer struct coffer_buffer told = {0};
+  int result;
+
+  memset (answer, 0, sizeof *answer);
+  result = add_told (&told, spec, !docker->config.runtime, restores) < 0
+           ? -1 : send_all (call, fd, told.data, told.size);
+  if (told.data)
+    explicit_bzero (told.data, told.capacity);
+  if (result < 0 && errno != EPIPE && errno != ECONNRESET)
+    return coffer_fail_errno (call, errno, "the sandbox's first process");
+  return result < 0 ? fail_hold (call, NULL)
+                    : hear (call, fd, answer, restores ? "waits" : "ok");
+}
+
+int32_t
+docker_tell_restored (struct coffer_call *call, int fd, struct answer *answer)
+{
+  struct answer rest = {.head = answer->head, .left = answer->left};
+
+  if (send_all (call, fd, "r", 1) < 0)
+    return coffer_fail_errno (call, errno, "the sandbox's first process");
+  return hear (call, fd, &rest, "ok");
 }
 
 /* ---- lifelines ---------------------------------------------------------- */

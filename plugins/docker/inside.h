@@ -35,11 +35,14 @@
 struct inside_told {
   uint32_t mounts_size;
   uint32_t given_size;
+  uint32_t restores;            /* 1: its files come before it begins */
 };
 #define INSIDE_TOLD_MOST (512 << 10)    /* of each */
 
 /* What it answers: lines, of which the last is
  *   ok             all is as it was told
+ *   waits          the same, and it waits for a byte when the files are there: then
+ *                  the last one comes, and without it the sandbox ends
  *   moved TARGET   something else than the host opened is shown there
  *   ended STATUS   the entrypoint has ended, as wait says
  *   failed WHAT    the rest

@@ -12,7 +12,7 @@
 #include <coffer/files.h>
 #include <coffer/spec.h>
 
-#include "docker.h"
+#include "snapshot.h"
 
 int32_t
 docker_sandbox_info (struct coffer_call *call, void *self, const char *sandbox,
@@ -43,6 +43,17 @@ docker_sandbox_kill (struct coffer_call *call, void *self, const char *sandbox,
 
 /* ---- the list ----------------------------------------------------------- */
 
+static void
+clear_carrier (struct coffer_call *call, struct docker *docker,
+               const json_t *entry)
+{
+  const char *name = json_string_value (json_array_get (
+    json_object_get (entry, "Names"), 0));
+
+  if (name && *name)
+    docker_carrier_clear (call, docker, name + 1);
+}
+
 /* Only what carries our host's label comes here.  What does not run has ended,
  * unless somebody is just making it. */
 static int32_t
@@ -56,6 +67,10 @@ list_one (struct coffer_call *call, struct docker *docker,
   int32_t code;
 
   docker_sandbox_listed (docker, entry, &found);
+  if (json_object_get (found.labels, LABEL_CARRIER)) {
+    clear_carrier (call, docker, entry);
+    return COFFER_OK;
+  }
   sandbox = json_string_value (json_object_get (found.labels, LABEL_SANDBOX));
   if (!sandbox || !coffer_id_is_valid (sandbox) || !found.id)
     return COFFER_OK;

@@ -4,11 +4,12 @@
 providers_PROGRAMS += %D%/docker.so %D%/coffer-inside
 PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
 
-%C%_docker_so_CPPFLAGS = $(MODULE_CPP_FLAGS) $(JANSSON_CFLAGS)
+%C%_docker_so_CPPFLAGS = $(MODULE_CPP_FLAGS) $(JANSSON_CFLAGS) \
+  $(MD_CFLAGS)
 %C%_docker_so_CFLAGS = $(MODULE_CC_FLAGS)
 %C%_docker_so_LDFLAGS = $(MODULE_LINK_FLAGS)
 %C%_docker_so_LDADD = sdk/http/libcoffer-http.a \
-  sdk/lib/libcoffer-provider.a $(CURL_LIBS) $(JANSSON_SHARED_LIBS)
+  sdk/lib/libcoffer-provider.a $(CURL_LIBS) $(JANSSON_SHARED_LIBS) $(MD_SHARED_LIBS)
 %C%_docker_so_SOURCES = \
   %D%/archive.c \
   %D%/config.c \
@@ -26,10 +27,16 @@ PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
   %D%/life.c \
   %D%/maker.c \
   %D%/metrics.c \
+  %D%/pieces.c \
+  %D%/pieces.h \
   %D%/ports.c \
   %D%/probe.c \
   %D%/program.c \
+  %D%/restore.c \
   %D%/sandbox.c \
+  %D%/save.c \
+  %D%/snapshot.c \
+  %D%/snapshot.h \
   %D%/spec.c \
   %D%/stream.c \
   %D%/stream.h \
@@ -52,6 +59,7 @@ PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
   %D%/inside/main.c \
   %D%/inside/run.c \
   %D%/inside/say.c \
+  %D%/inside/still.c \
   %D%/inside/told.c \
   %D%/inside/trees.c \
   %D%/inside/work.c \

@@ -62,6 +62,17 @@ int32_t docker_work_in (struct coffer_call *call, struct docker *docker,
                         const char *sandbox, struct wire_request *request,
                         const char *path, int in);
 
+/* The same in parts: to the end of a stream that was opened, giving `take` what
+ * comes (NULL: nothing does; else it is as stream_sink's out), and connecting to
+ * nothing. */
+int32_t docker_work_on (struct coffer_call *call, struct stream *stream,
+                        int (*take) (void *data, const char *bytes,
+                                     size_t size), void *data);
+/* What is sent, in pieces of WIRE_PIECE_MAX with a uint32_t for their size, and 0
+ * at the end: COFFER_IO without a failure when nobody takes it, who has said why. */
+int32_t docker_work_send (struct coffer_call *call, int fd, const char *bytes,
+                          size_t size);
+
 /* All three: opens, reads to the end, closes. */
 int32_t stream_ask (struct coffer_call *call, struct docker *docker,
                     const char *sandbox, struct wire_request *request,

@@ -20,6 +20,7 @@
 #define WIRE_MAGIC 0x63666531u
 #define WIRE_BLOCK_MAX (8 << 20)        /* argv, env and cwd of a command */
 #define WIRE_FRAME_MAX (128 << 10)
+#define WIRE_PIECE_MAX (64u << 10)      /* of what is written or unpacked */
 #define WIRE_ID_MAX 24                  /* bytes of a command's id, with NUL */
 
 /* In INSIDE_KEPT, ID is a socket while the command runs, ID.end its wire_end when
@@ -40,6 +41,7 @@ enum wire_op {
 #define WIRE_PARENTS 32u        /* of files: as the options of the same name */
 #define WIRE_EXCLUSIVE 64u
 #define WIRE_RECURSIVE 128u
+#define WIRE_STILL 256u         /* of EXPORT: what runs stands still meanwhile */
 
 struct wire_request {
   uint32_t magic, op, flags;

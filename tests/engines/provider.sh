@@ -226,4 +226,5 @@ list_all () {
   list_crash
   list_crash_create
   list_hosts
+  list_snapshots
 }

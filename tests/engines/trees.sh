@@ -129,6 +129,145 @@ list_watch () {
     soon 30 programs_are "$before"
 }
 
+# ---- snapshots -------------------------------------------------------------------
+
+# What an engine has of ours beside sandboxes: images with our labels, carriers.
+snapshot_things () {
+  api GET '/images/json?all=1' | python3 -c '
+import json, sys
+for i in json.load (sys.stdin):
+    if "coffer.snapshot" in (i["Labels"] or {}): print ("image", i["Id"][7:19], i["RepoTags"])'
+  api GET '/containers/json?all=1' | python3 -c '
+import json, sys
+for c in json.load (sys.stdin):
+    if "coffer.carrier" in c["Labels"]: print ("carrier", *c["Names"])'
+}
+
+snapshot_of () { # OP-ARGUMENT…: its id, of the record that was emitted
+  op snapshot_create "$@"
+  snap=$(sed -n 's/.*"snapshot":"\(snap-[0-9a-f]*\)".*/\1/p' "$out" | head -1)
+}
+
+list_snapshot () {
+  run coffer sandbox create
+  saved=$(cat "$out")
+  run coffer sandbox exec "$saved" -- sh -c 'mkdir -p d/e; ln -s ../f d/l
+    printf "caf\303\251\n\342\230\203\n" >"q\"é.txt"; chmod 750 d/e
+    head -c 5000000 /dev/urandom >big; ln big d/hard; cksum <big'
+  sum=$(cat "$out")
+  coffer sandbox exec -d "$saved" -- sh -c 'n=0; while :; do n=$((n + 1)); echo $n >now
+    mv now count; done' >"$out" 2>"$err"
+  snapshot_of sandbox="$saved" name='café "☃"'
+  like "$engine: a snapshot is made of a sandbox at work" "$status $snap" \
+    '^0 snap-[0-9a-f]{32}$'
+  first=$(coffer sandbox exec "$saved" -- cat count)
+  ok "$engine: and what ran in it runs on" soon 30 coffer sandbox exec "$saved" \
+    -- sh -c "test \$(cat count) -gt $first"
+  op snapshot_list
+  like "$engine: it is listed with its name" "$(cat "$out")" \
+    "\"snapshot\":\"$snap\",\"name\":\"café \\\\\"☃\\\\\"\""
+  run coffer sandbox exec "$saved" -- sh -c 'rm -r d; echo later >new'
+  run coffer sandbox create --template "$snap"
+  restored=$(cat "$out")
+  like "$engine: a sandbox is made of it" "$status $restored" '^0 sb-'
+  run coffer sandbox exec "$restored" -- sh -c 'ls -A; cksum <big; cksum <d/hard
+    readlink d/l; stat -c %a d/e; cat q*'
+  is "$engine: with all files of that moment, and no process" \
+    "$(sed '/^count$/d; /^now$/d' "$out")" "big
+d
+q\"é.txt
+$sum
+$sum
+../f
+750
+café
+☃"
+  run coffer sandbox info "$restored"
+  like "$engine: of the image that the first one had" "$(cat "$out")" \
+    'box:1@sha256:'
+}
+
+# The pieces of a snapshot are changed under its name, as who has the engine may.
+list_snapshot_spoilt () {
+  api POST "/containers/create?name=forger" -f -H 'Content-Type: application/json' \
+    -d "{\"Image\":\"$1\",\"Cmd\":[\"x\"]}" >"$out"
+  api GET "/containers/forger/archive?path=/coffer-snapshot" >"$T/pieces.tar"
+  mkdir -p "$T/forged" && tar -C "$T/forged" -xf "$T/pieces.tar"
+  chmod -R u+w "$T/forged"
+  printf 'X' | dd of="$T/forged/coffer-snapshot/000000" bs=1 seek=700000 \
+    conv=notrunc 2>"$err"
+  tar -C "$T/forged" -cf "$T/forged.tar" coffer-snapshot
+  api PUT "/containers/forger/archive?path=/" -f -T "$T/forged.tar" >"$out"
+  api POST "/commit?container=forger&repo=${1%:*}&tag=${1##*:}" -f \
+    -H "Content-Type: application/json" -d "{}" >"$out"
+  api DELETE "/containers/forger?force=1" >"$out"
+}
+
+list_snapshot_attacked () {
+  tag=$(api GET '/images/json' | python3 -c '
+import json, sys
+print (*[t for i in json.load (sys.stdin) for t in i["RepoTags"] or () if sys.argv[1] in t])' "$snap")
+  before=$(coffer sandbox list --json | python3 -c 'import json, sys; print (len (json.load (sys.stdin)))')
+  list_snapshot_spoilt "$tag"
+  run coffer sandbox create --template "$snap"
+  like "$engine: pieces that are others make no sandbox" "$status $(cat "$err")" \
+    '^[1-9].* not as it was made'
+  is "$engine: and leave none" "$(coffer sandbox list --json | python3 -c \
+    'import json, sys; print (len (json.load (sys.stdin)))')" "$before"
+  for name in snap-00000000000000000000000000000000 ../.. box:1 ''; do
+    op snapshot_delete snapshot="$name"
+    [ "$status" -ne 0 ] || echo "$name"
+  done >"$T/deleted"
+  is "$engine: what is no snapshot is not deleted" "$(cat "$T/deleted")" ""
+}
+
+# Neither of two hosts sees the other's.
+list_snapshot_hosts () {
+  snapshot_host=$T/snapshots
+  provider_home "$snapshot_host"
+  COFFER_HOME=$snapshot_host op snapshot_list
+  is "$engine: another host lists none of ours" "$status $(cat "$out")" "0 "
+  COFFER_HOME=$snapshot_host op snapshot_delete snapshot="$snap"
+  like "$engine: nor deletes one" "$status $(cat "$err")" '^[1-9].*no such snapshot'
+  COFFER_HOME=$snapshot_host run coffer sandbox create --template "$snap"
+  like "$engine: nor makes anything of one" "$status" '^[1-9]'
+}
+
+# Whatever makes one is killed in the middle: what it began goes with the next look.
+list_snapshot_half () {
+  coffer call "$provider" snapshot_create sandbox="$saved" name=half \
+    >"$T/half" 2>&1 &
+  making=$!
+  sleep 0.3
+  give_up "$making"
+  op snapshot_create sandbox="$saved" name=late --timeout 1ms
+  coffer call "$provider" sandbox_create sandbox=sb-half spec.template_name="$snap" \
+    >"$T/half" 2>&1 &
+  making=$!
+  sleep 0.4
+  give_up "$making"
+  op snapshot_create sandbox=sb-00000000000000000000000000
+  like "$engine: of no sandbox there is none" "$status" '^[1-9]'
+}
+
+list_snapshots () {
+  list_snapshot
+  list_snapshot_hosts
+  list_snapshot_half
+  list_snapshot_attacked
+  run coffer sandbox kill --all --yes
+  coffer call "$provider" sandbox_kill sandbox=sb-half >"$out" 2>&1
+  op snapshot_list
+  sed -n 's/.*"snapshot":"\(snap-[0-9a-f]*\)".*/\1/p' "$out" | while read -r snap; do
+    op snapshot_delete snapshot="$snap"
+    [ "$status" -eq 0 ] || cat "$err"
+  done >"$T/deleted"
+  is "$engine: all snapshots are deleted" "$(cat "$T/deleted")" ""
+  run coffer call "$provider" sandbox_list
+  op snapshot_list
+  is "$engine: nothing of them is left" "$(cat "$out") $(snapshot_things)" " "
+}
+
 list_trees () {
   list_archives
   list_archive_given_up

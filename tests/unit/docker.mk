@@ -3,10 +3,11 @@
 # sources, with the functions of the HTTP library that it calls in the test.
 DOCKER_UNIT_SOURCES = \
   plugins/docker/config.c plugins/docker/create.c plugins/docker/engine.c \
-  plugins/docker/hold.c plugins/docker/images.c plugins/docker/life.c \
-  plugins/docker/maker.c \
-  plugins/docker/metrics.c plugins/docker/probe.c plugins/docker/program.c \
-  plugins/docker/sandbox.c plugins/docker/spec.c
+  plugins/docker/files.c plugins/docker/hold.c plugins/docker/images.c \
+  plugins/docker/life.c plugins/docker/maker.c plugins/docker/metrics.c \
+  plugins/docker/pieces.c plugins/docker/probe.c plugins/docker/program.c \
+  plugins/docker/restore.c plugins/docker/sandbox.c plugins/docker/snapshot.c \
+  plugins/docker/spec.c plugins/docker/stream.c
 
 UNIT_TESTS += %D%/test-docker
 %C%_test_docker_SOURCES = %D%/test-docker.c %D%/docker-engine.c \
@@ -15,5 +16,13 @@ UNIT_TESTS += %D%/test-docker
   -I$(top_srcdir)/plugins/docker
 %C%_test_docker_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_docker_LDFLAGS = $(HOST_LINK_FLAGS)
-%C%_test_docker_LDADD = %D%/libfakehost.a $(SDK_UNIT_LIBS) \
-  $(JANSSON_SHARED_LIBS)
+%C%_test_docker_LDADD = %D%/libfakehost.a sdk/http/libcoffer-http.a \
+  $(SDK_UNIT_LIBS) $(JANSSON_SHARED_LIBS) $(MD_SHARED_LIBS)
+
+UNIT_TESTS += %D%/test-docker-pieces
+%C%_test_docker_pieces_SOURCES = %D%/test-docker-pieces.c %D%/harness.h \
+  plugins/docker/pieces.c
+%C%_test_docker_pieces_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS) $(MD_CFLAGS) \
+  -I$(top_srcdir)/plugins/docker
+%C%_test_docker_pieces_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_docker_pieces_LDADD = $(SDK_UNIT_LIBS) $(MD_SHARED_LIBS)

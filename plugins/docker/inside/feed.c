@@ -25,7 +25,7 @@ static void *
 feed_main (void *data)
 {
   struct feed *feed = data;
-  static char bytes[64 << 10];
+  static char bytes[WIRE_PIECE_MAX];
   uint32_t size;
 
   for (;;) {

@@ -150,6 +150,16 @@ settle (pid_t pid)
   return 0;
 }
 
+/* ---- a snapshot's files ------------------------------------------------- */
+
+static int
+await_files (void)
+{
+  char byte;
+
+  return answer ("waits", "") < 0 ? -1 : read_whole (0, &byte, 1);
+}
+
 /* ---- all of it ---------------------------------------------------------- */
 
 int
@@ -175,6 +185,8 @@ inside_told (char **argv, pid_t *entrypoint)
     answer ("failed", "the sandbox's state cannot be kept");
     return -1;
   }
+  if (told.restores && await_files () < 0)
+    return -1;
   if (*argv) {
     *entrypoint = fork ();
     if (*entrypoint == 0)

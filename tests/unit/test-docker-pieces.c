@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes that become files of an image and bytes again, and images that are not as
+ * they were made. */
+
+#define _GNU_SOURCE
+
+#include "harness.h"
+
+#include <fcntl.h>
+
+#include <coffer/buffer.h>
+#include <coffer/provider.h>
+
+#include "pieces.h"
+
+static int32_t
+gather (void *data, const void *bytes, size_t size)
+{
+  struct coffer_buffer *out = data;
+
+  coffer_buffer_add (out, bytes, size);
+  return COFFER_OK;
+}
+
+static void
+write_out (struct coffer_buffer *tar, const char *bytes, size_t size,
+           size_t step)
+{
+  struct pieces_writer writer;
+
+  assert_int_equal (pieces_begin (&writer, gather, tar), COFFER_OK);
+  for (size_t at = 0; at < size; at += step)
+    assert_int_equal (pieces_add (&writer, bytes + at,
+                                  step < size - at ? step : size - at),
+                      COFFER_OK);
+  assert_int_equal (pieces_end (&writer), COFFER_OK);
+  pieces_free (&writer);
+}
+
+/* 1: it was whole. */
+static int
+read_back (const struct coffer_buffer *tar, size_t step,
+           struct coffer_buffer *out)
+{
+  struct pieces_reader reader;
+  int32_t code = COFFER_OK;
+
+  pieces_open (&reader, gather, out);
+  for (size_t at = 0; at < tar->size && code == COFFER_OK; at += step)
+    code = pieces_read (&reader, tar->data + at,
+                        step < tar->size - at ? step : tar->size - at);
+  return code == COFFER_OK && reader.has_ended;
+}
+
+static char *
+noise (size_t size)
+{
+  char *bytes = malloc (size + 1);
+  uint32_t state = 7;
+
+  assert_non_null (bytes);
+  for (size_t i = 0; i < size; i++) {
+    state = state * 1664525 + 1013904223;
+    bytes[i] = (char) (state >> 24);
+  }
+  return bytes;
+}
+
+static void
+test_there_and_back (void **state)
+{
+  static const size_t sizes[] = {0, 1, 511, 512, PIECE_BYTES - 1, PIECE_BYTES,
+                                 PIECE_BYTES + 1, 3 * PIECE_BYTES + 4321};
+  static const size_t steps[] = {1000, 65536, 10 << 20};
+
+  (void) state;
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+    for (size_t k = 0; k < 3; k++) {
+      coffer_autobuffer struct coffer_buffer tar = {0}, out = {0};
+      char *bytes = noise (sizes[i]);
+
+      write_out (&tar, bytes, sizes[i], steps[k]);
+      assert_int_equal (tar.size % 512, 0);
+      assert_true (read_back (&tar, steps[2 - k], &out));
+      assert_int_equal (out.size, sizes[i]);
+      assert_true (sizes[i] == 0 || memcmp (out.data, bytes, sizes[i]) == 0);
+      free (bytes);
+    }
+}
+
+/* What tar programs make of it is what the engines are given. */
+static void
+test_is_a_tar (void **state)
+{
+  coffer_autobuffer struct coffer_buffer tar = {0};
+  char *bytes = noise (PIECE_BYTES + 5);
+  const char *path = harness_path (*state, "pieces.tar");
+  char line[256], command[128], seen[512] = "";
+  FILE *list;
+  int fd;
+
+  write_out (&tar, bytes, PIECE_BYTES + 5, 4096);
+  free (bytes);
+  fd = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  assert_int_equal (write (fd, tar.data, tar.size), tar.size);
+  close (fd);
+  snprintf (command, sizeof command, "tar -tf %s", path);
+  list = popen (command, "re");
+  assert_non_null (list);
+  while (fgets (line, sizeof line, list))
+    strncat (seen, line, sizeof seen - strlen (seen) - 1);
+  assert_int_equal (pclose (list), 0);
+  assert_string_equal (seen, "coffer-snapshot/\ncoffer-snapshot/000000\n"
+                             "coffer-snapshot/000001\ncoffer-snapshot/end\n");
+}
+
+/* Each byte that is another, and each end that comes too early, is found. */
+static void
+test_spoilt (void **state)
+{
+  coffer_autobuffer struct coffer_buffer tar = {0};
+  char *bytes = noise (700);
+  size_t ends = 0;
+
+  (void) state;
+  write_out (&tar, bytes, 700, 700);
+  free (bytes);
+  for (size_t at = 512; at < tar.size - 1024; at++) {
+    coffer_autobuffer struct coffer_buffer out = {0};
+    int is_padding = (at >= 1024 + 700 && at < 2048) || at >= 2560 + 69;
+    int is_beside = at % 512 == 148 + 7 && (at < 1024 || at / 512 == 4);
+
+    tar.data[at] ^= 1;
+    if (!is_padding && !is_beside)      /* the sum, which ends before that */
+      assert_false (read_back (&tar, 512, &out));
+    tar.data[at] ^= 1;
+  }
+  for (size_t size = tar.size; size > 0; size -= 4) {
+    coffer_autobuffer struct coffer_buffer out = {0};
+    struct coffer_buffer part = {.data = tar.data, .size = size};
+
+    ends += (size_t) read_back (&part, 100, &out);
+  }
+  assert_true (ends < (1024 + 512) / 4 + 1);
+}
+
+static void
+move (char *tar, size_t to, size_t from)
+{
+  char kept[1024];
+
+  memcpy (kept, tar + to, sizeof kept);
+  memcpy (tar + to, tar + from, sizeof kept);
+  memcpy (tar + from, kept, sizeof kept);
+}
+
+/* Files in another order, twice, left out, and others among them. */
+static void
+test_other_files (void **state)
+{
+  coffer_autobuffer struct coffer_buffer tar = {0}, two = {0}, out = {0};
+  coffer_autobuffer struct coffer_buffer without = {0};
+
+  (void) state;
+  write_out (&tar, "x", 1, 1);
+  write_out (&two, "x", 1, 1);
+  move (two.data, 512, 512 + 1024);     /* the end before its piece */
+  assert_false (read_back (&two, 512, &out));
+  coffer_buffer_add (&without, tar.data, 512);
+  coffer_buffer_add (&without, tar.data + 512 + 1024,
+                     tar.size - 512 - 1024);
+  assert_false (read_back (&without, 512, &out));
+  coffer_buffer_clear (&without);
+  coffer_buffer_add (&without, tar.data, 512 + 1024);
+  coffer_buffer_add (&without, tar.data + 512, tar.size - 512);
+  assert_false (read_back (&without, 512, &out));
+  tar.data[156 + 512] = '2';            /* a link, though with a wrong sum */
+  assert_false (read_back (&tar, 512, &out));
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_there_and_back), cmocka_unit_test (test_is_a_tar),
+    cmocka_unit_test (test_spoilt), cmocka_unit_test (test_other_files),
+  };
+
+  return cmocka_run_group_tests_name ("docker-pieces", tests,
+                                      harness_folder_new,
+                                      harness_folder_free);
+}
