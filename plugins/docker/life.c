@@ -43,17 +43,6 @@ docker_sandbox_kill (struct coffer_call *call, void *self, const char *sandbox,
 
 /* ---- the list ----------------------------------------------------------- */
 
-static void
-clear_carrier (struct coffer_call *call, struct docker *docker,
-               const json_t *entry)
-{
-  const char *name = json_string_value (json_array_get (
-    json_object_get (entry, "Names"), 0));
-
-  if (name && *name)
-    docker_carrier_clear (call, docker, name + 1);
-}
-
 /* Only what carries our host's label comes here.  What does not run has ended,
  * unless somebody is just making it. */
 static int32_t
@@ -61,14 +50,16 @@ list_one (struct coffer_call *call, struct docker *docker,
           const json_t *entry)
 {
   struct docker_sandbox found;
-  const char *sandbox;
+  const char *sandbox, *listed;
   int64_t now = coffer_realtime_ns ();
   char name[DOCKER_NAME_MAX];
   int32_t code;
 
   docker_sandbox_listed (docker, entry, &found);
-  if (json_object_get (found.labels, LABEL_CARRIER)) {
-    clear_carrier (call, docker, entry);
+  listed = json_string_value (json_array_get (json_object_get (entry, "Names"),
+                                              0));
+  if (listed && *listed && docker_is_carrier (docker, listed + 1)) {
+    docker_carrier_clear (call, docker, listed + 1);
     return COFFER_OK;
   }
   sandbox = json_string_value (json_object_get (found.labels, LABEL_SANDBOX));

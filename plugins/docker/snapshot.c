@@ -193,6 +193,18 @@ has_name (const json_t *entry, const char *name)
   return 0;
 }
 
+/* What has any name is somebody's, whatever its labels say. */
+static int
+is_nameless (const json_t *entry)
+{
+  const json_t *tags = json_object_get (entry, "RepoTags");
+  const char *first = json_string_value (json_array_get (tags, 0));
+
+  return json_array_size (tags) == 0
+         || (json_array_size (tags) == 1 && first
+             && strcmp (first, "<none>:<none>") == 0);
+}
+
 /* One whose maker has ended before it was whole. */
 static void
 clear_begun (struct coffer_call *call, struct docker *docker,
@@ -222,10 +234,10 @@ list_one (struct coffer_call *call, struct docker *docker,
                             &snapshot) < 0)
     return COFFER_OK;
   docker_snapshot_image (docker, snapshot.id, name);
-  if (!has_name (entry, name)) {
+  if (is_nameless (entry))
     clear_begun (call, docker, &snapshot, label (entry, "Id"));
+  if (!has_name (entry, name))
     return COFFER_OK;
-  }
   snapshot.size_bytes = (uint64_t) json_integer_value (
     json_object_get (entry, "Size"));
   return emit (call, &snapshot);
@@ -250,14 +262,25 @@ docker_snapshot_list (struct coffer_call *call, void *self,
 
 /* ---- deleting ----------------------------------------------------------- */
 
+/* By its name, as labels are those of any image too. */
+int
+docker_is_carrier (const struct docker *docker, const char *name)
+{
+  char begin[32];
+
+  snprintf (begin, sizeof begin, "coffer.%s.", docker->host);
+  return strncmp (name, begin, strlen (begin)) == 0
+         && strlen (name) < DOCKER_NAME_MAX;
+}
+
 void
 docker_carrier_clear (struct coffer_call *call, struct docker *docker,
                       const char *name)
 {
   coffer_autoreply struct coffer_http_reply reply = {0};
   struct docker_hush hush;
-  int lock = strlen (name) < DOCKER_NAME_MAX ? docker_maker_try (docker, name)
-                                             : -1;
+  int lock = docker_is_carrier (docker, name) ? docker_maker_try (docker, name)
+                                              : -1;
 
   if (lock < 0)
     return;

@@ -55,7 +55,8 @@ int32_t docker_snapshot_base (struct coffer_call *call, struct docker *docker,
 int32_t docker_snapshot_restore (struct coffer_call *call,
                                  struct docker *docker, const char *sandbox,
                                  const struct docker_snapshot *snapshot);
-/* A carrier of this host that nobody reads any more. */
+int docker_is_carrier (const struct docker *docker, const char *name);
+/* A carrier of this host that nobody reads any more; what is none is left. */
 void docker_carrier_clear (struct coffer_call *call, struct docker *docker,
                            const char *name);
 

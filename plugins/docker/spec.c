@@ -303,8 +303,11 @@ labels_of (const struct docker *docker, const char *sandbox,
            const char *image, const struct coffer_sandbox_spec *spec)
 {
   json_t *metadata = json_array ();
-  json_t *labels = json_pack ("{s:s, s:s, s:s}", LABEL_HOST, docker->host,
-                              LABEL_SANDBOX, sandbox, LABEL_IMAGE, image);
+  /* Those without a value too: else an image's own would be taken. */
+  json_t *labels = json_pack ("{s:s, s:s, s:s, s:s, s:s}", LABEL_HOST,
+                              docker->host, LABEL_SANDBOX, sandbox,
+                              LABEL_IMAGE, image, LABEL_METADATA, "",
+                              LABEL_EXPIRES, "");
   int failed = labels == NULL;
   char *text;
 

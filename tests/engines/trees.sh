@@ -161,6 +161,12 @@ list_snapshot () {
   like "$engine: a snapshot is made of a sandbox at work" "$status $snap" \
     '^0 snap-[0-9a-f]{32}$'
   first=$(coffer sandbox exec "$saved" -- cat count)
+  coffer call "$provider" snapshot_create sandbox="$saved" name=beside \
+    >"$T/beside" 2>&1 &
+  beside=$!
+  op snapshot_create sandbox="$saved" name=another
+  wait "$beside"
+  is "$engine: and two at once" "$? $status" "0 0"
   ok "$engine: and what ran in it runs on" soon 30 coffer sandbox exec "$saved" \
     -- sh -c "test \$(cat count) -gt $first"
   op snapshot_list
@@ -210,8 +216,8 @@ print (*[t for i in json.load (sys.stdin) for t in i["RepoTags"] or () if sys.ar
   before=$(coffer sandbox list --json | python3 -c 'import json, sys; print (len (json.load (sys.stdin)))')
   list_snapshot_spoilt "$tag"
   run coffer sandbox create --template "$snap"
-  like "$engine: pieces that are others make no sandbox" "$status $(cat "$err")" \
-    '^[1-9].* not as it was made'
+  like "$engine: pieces that are others make no sandbox" \
+    "$(sed "s/^/$status /" "$err")" '^[1-9].* not as it was made'
   is "$engine: and leave none" "$(coffer sandbox list --json | python3 -c \
     'import json, sys; print (len (json.load (sys.stdin)))')" "$before"
   for name in snap-00000000000000000000000000000000 ../.. box:1 ''; do
@@ -240,7 +246,7 @@ list_snapshot_half () {
   making=$!
   sleep 0.3
   give_up "$making"
-  op snapshot_create sandbox="$saved" name=late --timeout 1ms
+  op snapshot_create sandbox="$saved" name=late --timeout 300ms
   coffer call "$provider" sandbox_create sandbox=sb-half spec.template_name="$snap" \
     >"$T/half" 2>&1 &
   making=$!
@@ -257,6 +263,7 @@ list_snapshots () {
   list_snapshot_attacked
   run coffer sandbox kill --all --yes
   coffer call "$provider" sandbox_kill sandbox=sb-half >"$out" 2>&1
+  engine_forgotten
   op snapshot_list
   sed -n 's/.*"snapshot":"\(snap-[0-9a-f]*\)".*/\1/p' "$out" | while read -r snap; do
     op snapshot_delete snapshot="$snap"

@@ -21,7 +21,7 @@
 #include "work.h"
 
 #define LOCK INSIDE_KEPT "/still.lock"
-#define PIDS_MAX 65536
+#define PIDS_MAX 4096
 #define ROUNDS 250              /* what does not stop in half a second goes on */
 #define ROUND_MS 2
 
