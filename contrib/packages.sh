@@ -2,7 +2,7 @@
 # Which packages building and testing need, by Debian's and Ubuntu's names, and
 # how they are installed.  Sourced by quickstart and check.
 
-build_packages='gcc make autoconf automake pkg-config libc6-dev linux-libc-dev
+build_packages='gcc musl-tools make autoconf automake pkg-config libc6-dev linux-libc-dev
   libffi-dev libyaml-dev libjansson-dev libseccomp-dev libsqlite3-dev libmd-dev
   libarchive-dev libcurl4-openssl-dev libssl-dev libmicrohttpd-dev
   python3 python3-dev'
@@ -24,6 +24,7 @@ engine_packages='docker.io podman runc conmon uidmap runsc catatonit busybox-sta
 package_present () {
   case $1 in
     busybox-static) command -v busybox >/dev/null 2>&1 && return 0 ;;
+    musl-tools) command -v musl-gcc >/dev/null 2>&1 && return 0 ;;
     docker.io) command -v dockerd >/dev/null 2>&1 && return 0 ;;
     podman|runc|runsc|conmon) command -v "$1" >/dev/null 2>&1 && return 0 ;;
     pkg-config|gcc|make|autoconf|automake|python3|git|clang|g++)

@@ -16,7 +16,8 @@ noinst_LIBRARIES += %D%/libbase.a %D%/libplace-build.a %D%/libplace-install.a
 
 # Where things live differs between the `coffer` of the build tree and the one
 # that is installed, and nothing else does: a program links one of these.
-place_cppflags = $(AM_CPPFLAGS) \
+place_cppflags = $(AM_CPPFLAGS) $(place_defines)
+place_defines = \
   -DCONTRACT_MAJOR='"$(CONTRACT_MAJOR)"' \
   -DPLACE_STAGE='"$(abs_top_builddir)/stage"' \
   -DPLACE_SHIPPED='"$(providersdir)"' \

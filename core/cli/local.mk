@@ -74,14 +74,64 @@ cli_archives = %D%/libcli.a core/client/libclient.a \
 cli_libs = sdk/lib/libcoffer-provider.a $(FFI_LIBS) $(YAML_LIBS) \
   $(JANSSON_LIBS) $(SECCOMP_LIBS) $(MD_LIBS)
 
+# One that has the paths of the build tree and one with those of the
+# installation.  What is called `coffer` there is either itself, or a small
+# program with a C library that starts at once, which executes it.
+if FRONT
+noinst_PROGRAMS += %D%/build/coffer
+stage_helpers += %D%/build/coffer
+%C%_build_coffer_CFLAGS = $(HOST_CC_FLAGS)
+%C%_build_coffer_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_build_coffer_SOURCES = $(coffer_sources)
+%C%_build_coffer_LDADD = $(LINUX_BUILT_IN) $(cli_archives) \
+  core/base/libplace-build.a $(cli_libs)
+pkglibexec_PROGRAMS += %D%/coffer
+else
 noinst_PROGRAMS += coffer
 coffer_CFLAGS = $(HOST_CC_FLAGS)
 coffer_LDFLAGS = $(HOST_LINK_FLAGS)
-coffer_SOURCES = %D%/main.c %D%/built-in.c %D%/built-in.h
-coffer_LDADD = $(LINUX_BUILT_IN) $(cli_archives) core/base/libplace-build.a $(cli_libs)
-
+coffer_SOURCES = $(coffer_sources)
+coffer_LDADD = $(LINUX_BUILT_IN) $(cli_archives) core/base/libplace-build.a \
+  $(cli_libs)
 bin_PROGRAMS += %D%/coffer
+endif
+coffer_sources = %D%/main.c %D%/begun.h %D%/built-in.c %D%/built-in.h
 %C%_coffer_CFLAGS = $(HOST_CC_FLAGS)
 %C%_coffer_LDFLAGS = $(HOST_LINK_FLAGS)
-%C%_coffer_SOURCES = $(coffer_SOURCES)
-%C%_coffer_LDADD = $(LINUX_BUILT_IN) $(cli_archives) core/base/libplace-install.a $(cli_libs)
+%C%_coffer_SOURCES = $(coffer_sources)
+%C%_coffer_LDADD = $(LINUX_BUILT_IN) $(cli_archives) \
+  core/base/libplace-install.a $(cli_libs)
+
+# Of the small one's objects what it does not need is left out when it is linked,
+# with what only that would need.  Kernel headers and those of jansson are the
+# system's, found after the C library's own.
+front_own = %D%/front.c %D%/front-errors.c
+EXTRA_DIST += $(front_own)
+if FRONT
+front_sources = %D%/front-errors.c $(LINUX_FRONT) core/base/place.c \
+  core/base/text.c core/provider/integrity.c sdk/lib/buffer.c sdk/lib/fd.c \
+  sdk/lib/packet.c
+front_compile = $(MUSL_CC) -std=gnu11 $(FRONT_FLAGS) $(WARN) $(HARDEN) \
+  -D_GNU_SOURCE= -I. -I$(top_srcdir)/core -I$(top_srcdir)/sdk/include
+front_link = $(front_compile) $(place_defines) -static -s -Wl,--gc-sections \
+  -Wl,-z,noexecstack -Wl,-z,relro $(srcdir)/%D%/front.c %D%/front.o
+%D%/front.o: $(front_sources) $(coffer_sources) \
+    $(plugins_linux_linux_so_SOURCES) $(core_base_libbase_a_SOURCES) \
+    plugins/linux/coffer-init$(EXEEXT) plugins/linux/build-id
+	$(AM_V_CC)rm -rf $@.parts && $(MKDIR_P) $@.parts && \
+	for f in $(front_sources); do \
+	  o=$${f##*/}; \
+	  $(front_compile) -c -o $@.parts/$${o%.c}.o $(srcdir)/$$f || exit 1; \
+	done && \
+	$(LD) -r -o $@ $@.parts/*.o && rm -rf $@.parts
+coffer: %D%/front.c %D%/front.o core/base/place-build.c
+	$(AM_V_CCLD)$(front_link) -o $@.new $(srcdir)/core/base/place-build.c \
+	  -DFRONT_PATH='"$(abs_top_builddir)/coffer"' && mv $@.new $@
+%D%/front/coffer: %D%/front.c %D%/front.o core/base/place-install.c
+	$(AM_V_CCLD)$(MKDIR_P) $(@D) && \
+	$(front_link) -o $@ $(srcdir)/core/base/place-install.c \
+	  -DFRONT_PATH='"$(bindir)/coffer"'
+bin_SCRIPTS = %D%/front/coffer
+all-local: coffer
+CLEANFILES += coffer %D%/front.o %D%/front/coffer
+endif

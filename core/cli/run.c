@@ -10,7 +10,6 @@
 #include "cli/host.h"
 #include "cli/run-python.h"
 #include "cli/spec.h"
-#include "provider/built-in.h"
 
 static json_t *
 report_new (const struct sandbox_record *record, json_t *applied)
@@ -54,24 +53,6 @@ run_inside (struct cli *cli, struct spec *spec, struct error **err)
   return status;
 }
 
-/* Most runs are made with what is built in, and want nothing that its first
- * process would have to be begun otherwise for.  When it turns out that this one
- * is not, that one ends, and has cost a processor some moments. */
-static void
-begin_early (struct cli *cli, const char *id)
-{
-  static const char *const otherwise[]
-    = { "profile", "template", "net", "mem", "cpus", "pids", "disk" };
-  const struct place *place;
-  size_t i;
-
-  for (i = 0; i < sizeof otherwise / sizeof otherwise[0]; i++)
-    if (cli_value (cli, otherwise[i]))
-      return;
-  if (cli_place (cli, &place, NULL) == 0)
-    built_in_begin (id ? id : REGISTRY_BUILTIN_DEFAULT, place);
-}
-
 static int
 run_run (struct cli *cli, struct error **err)
 {
@@ -91,7 +72,6 @@ run_run (struct cli *cli, struct error **err)
       || cli_duration (cli, "timeout", PROFILE_TIMEOUT,
                        &spec.request.asked_timeout_ms, err) < 0)
     return -1;
-  begin_early (cli, spec.request.provider);
   spec.request.ephemeral = 1;
   spec.request.single_exec = 1;
   spec.request.no_facts = !cli->json;

@@ -20,7 +20,6 @@
 #define HEAD 4096
 
 static const struct built_in *known;
-static int file_made = -1;      /* until it is opened for good */
 
 void
 built_in_register (const struct built_in *built_in)
@@ -69,36 +68,13 @@ built_in_for (const struct registry_entry *entry)
 int
 built_in_file (const struct built_in *built_in, struct error **err)
 {
-  int fd = file_made;
-
-  file_made = -1;
-  if (fd < 0)
-    fd = integrity_keep (built_in->file, built_in->bytes,
+  return integrity_keep (built_in->file, built_in->bytes,
                          span (built_in->bytes, built_in->bytes_end), err);
-  return fd;
-}
-
-void
-built_in_begin (const char *id, const struct place *place)
-{
-  auto_free char *runtime = place_provider_runtime (place, id);
-  coffer_autoclose int dir = -1;
-
-  if (!known || !known->begin || !runtime || strcmp (id, known->id) != 0)
-    return;
-  dir = place_open_dir (runtime, NULL);
-  if (dir < 0)
-    return;
-  if (file_made < 0)
-    file_made = built_in_file (known, NULL);
-  if (file_made >= 0)
-    known->begin (file_made, dir);
 }
 
 void
 built_in_end (void)
 {
-  coffer_fd_close (&file_made);
   if (known && known->end)
     known->end ();
 }

@@ -15,7 +15,6 @@
 
 #include <coffer/provider.h>
 
-#include "base/place.h"
 #include "provider/registry.h"
 
 struct built_in {
@@ -24,10 +23,7 @@ struct built_in {
   const void *build, *build_end;        /* the note of its module's build */
   const char *file;                     /* what it is given from memory */
   const void *bytes, *bytes_end;
-  /* Begins what the first sandbox will need, with copies of the two; and gives
-   * up what nobody has taken. */
-  void (*begin) (int file, int runtime_dir);
-  void (*end) (void);
+  void (*end) (void);           /* gives up what nobody has taken, or NULL */
 };
 
 /* Before there are threads. */
@@ -39,10 +35,8 @@ const struct built_in *built_in_for (const struct registry_entry *entry);
 /* Its file, executable and sealed. */
 int built_in_file (const struct built_in *built_in, struct error **err);
 
-/* While it is still being found out whether a sandbox of that provider may be
- * made, its first process: that one does nothing before it is told what, and
- * ends when it is not.  Where it cannot be begun it is begun later. */
-void built_in_begin (const char *id, const struct place *place);
+/* What was begun for it before the program was there (cli/front.c), and was not
+ * wanted then. */
 void built_in_end (void);
 
 #endif /* PROVIDER_BUILT_IN_H */

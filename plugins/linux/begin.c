@@ -1,19 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An instance that was begun before it is opened.
+/* An instance whose first init was begun before it is opened (front.c), by the
+ * program that this process executed then.
  *
- * Of the time until a command runs most is the kernel's, which makes
- * namespaces and mounts, and on a second processor its init can do much of that
- * while the host still reads its configuration and the manifest.  What begins is
- * this program's own init in namespaces of its own: it has seen nothing of any
- * sandbox, runs nothing, and ends when its connection does. */
+ * A process keeps its children over that.  Whatever is not as it must be ends,
+ * and the instance makes its inits itself. */
 
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "begin.h"
+#include <coffer/packet.h>
+
+#include "begun.h"
 #include "spawn.h"
 
-static struct linux_provider *begun;
+/* A helper waits for nobody. */
+#define HELPER_NS INT64_C (2000000000)
+
+static int channel = -1;
+static pid_t helper;
+static char ours[BEGUN_BUILD];
 
 const struct coffer_provider *COFFER_ENTRY (void);
 
@@ -24,50 +37,130 @@ coffer_linux_entry (void)
 }
 
 void
-coffer_linux_begin (int init, int runtime_dir)
+coffer_linux_begun (int take_channel, pid_t pid, const void *build,
+                    size_t build_size)
 {
-  int own = fcntl (init, F_DUPFD_CLOEXEC, 3);
+  channel = take_channel;
+  helper = pid;
+  begun_build (build, build_size, ours);
+}
 
-  if (begun != NULL || own < 0) {
-    coffer_fd_close (&own);
+/* Not yet waited for, so that the number is nobody else's. */
+static int
+child_is (pid_t pid, int alive)
+{
+  siginfo_t info = { 0 };
+
+  return pid > 0
+         && waitid (P_PID, (id_t) pid, &info,
+                    WEXITED | WNOHANG | WNOWAIT | __WALL) == 0
+         && (!alive || info.si_pid == 0);
+}
+
+static void
+helper_reap (int ended)
+{
+  if (!child_is (helper, 0))
+    return;
+  if (!ended)
+    kill (helper, SIGKILL);
+  while (waitpid (helper, NULL, __WALL) == -1 && errno == EINTR)
+    ;
+}
+
+/* A connection that the helper has made. */
+static int
+connection_is (int fd)
+{
+  struct ucred peer;
+  socklen_t size = sizeof peer, type_size = sizeof (int);
+  int type;
+
+  return fd >= 0
+         && getsockopt (fd, SOL_SOCKET, SO_TYPE, &type, &type_size) == 0
+         && type == SOCK_SEQPACKET
+         && getsockopt (fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0
+         && peer.pid == helper;
+}
+
+/* What was begun; its connection is the caller's in any case. */
+static int
+begun_receive (struct begun *begun, int *control)
+{
+  size_t n = 1;
+
+  *control = -1;
+  return child_is (helper, 0)
+             && coffer_wait_fd (channel, POLLIN, coffer_now_ns () + HELPER_NS,
+                                -1) == 1
+             && coffer_packet_receive (channel, begun, sizeof *begun, control,
+                                       &n) == (ssize_t) sizeof *begun
+             && memcmp (begun->build, ours, sizeof ours) == 0
+             && connection_is (*control)
+             && child_is (begun->pid, 1)
+           ? 0 : -1;
+}
+
+static int
+process_open (const struct begun *begun, int take_control,
+              struct init_process *init)
+{
+  char path[40];
+
+  snprintf (path, sizeof path, "/proc/%d", (int) begun->pid);
+  init->pid = begun->pid;
+  init->control = take_control;
+  init->late_network = begun->late_network != 0;
+  init->ids = begun->ids;
+  init->pidfd = (int) syscall (SYS_pidfd_open, begun->pid, 0);
+  init->proc = open (path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  return init->pidfd < 0 || init->proc < 0 ? -1 : 0;
+}
+
+/* Made for an instance like that one? */
+static int
+begun_fits (const struct linux_provider *self, const struct begun *begun)
+{
+  struct stat st;
+
+  return self->runtime >= 0 && fstat (self->runtime, &st) == 0
+         && begun->dev == st.st_dev && begun->ino == st.st_ino
+         && (begun->ids.privileged != 0) == (geteuid () == 0)
+         && (!begun->ids.privileged || begun->ids.owner == begun->pid);
+}
+
+/* `self` NULL: it is only to end. */
+static void
+begun_settle (struct linux_provider *self)
+{
+  struct init_process init = { .control = -1, .pidfd = -1, .proc = -1 };
+  struct begun begun;
+  int control, came;
+
+  if (channel < 0)
+    return;
+  came = begun_receive (&begun, &control) == 0;
+  coffer_fd_close (&channel);
+  helper_reap (came);
+  if (!came) {
+    coffer_fd_close (&control);
     return;
   }
-  begun = provider_new (own, runtime_dir, NULL);
-  if (begun != NULL && spare_begin (begun) == -1)
-    coffer_linux_end ();
+  if (process_open (&begun, control, &init) == -1 || self == NULL
+      || !begun_fits (self, &begun))
+    init_end (&init);
+  else
+    spare_adopt (self, &init);
 }
 
 void
 coffer_linux_end (void)
 {
-  struct linux_provider *self = begun;
-
-  begun = NULL;
-  if (self != NULL)
-    provider_free (self);
+  begun_settle (NULL);
 }
 
-static int
-folder_same (int a, int b)
+void
+begun_take (struct linux_provider *self)
 {
-  struct stat x, y;
-
-  return a >= 0 && b >= 0 && fstat (a, &x) == 0 && fstat (b, &y) == 0
-         && x.st_ino == y.st_ino && x.st_dev == y.st_dev;
-}
-
-struct linux_provider *
-begun_take (int runtime_dir, const char *const *config)
-{
-  struct linux_provider *self = begun;
-
-  if (self == NULL)
-    return NULL;
-  if (!folder_same (self->runtime, runtime_dir)) {
-    coffer_linux_end ();
-    return NULL;
-  }
-  begun = NULL;
-  self->spare.wanted = spare_wanted (config);
-  return self;
+  begun_settle (self);
 }

@@ -60,7 +60,8 @@ static const char end_path[] = "/proc/self/oom_score_adj";
 static int
 turn_found (void)
 {
-  const int policy = sched_getscheduler (0);
+  /* Not every C library has a function for it that asks. */
+  const int policy = (int) syscall (SYS_sched_getscheduler, 0);
 
   if (policy < 0)
     return -1;

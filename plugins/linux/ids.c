@@ -162,9 +162,20 @@ ids_note (struct linux_provider *self, struct ids *ids, pid_t init)
 }
 
 void
+ids_found (struct linux_provider *self, const struct ids *ids)
+{
+  pthread_mutex_lock (&self->lock);
+  if (ids->privileged)
+    pool_locked (self);
+  pthread_mutex_unlock (&self->lock);
+}
+
+/* Of one that another process took, and whose table was not opened here since,
+ * the owner will be seen to be gone. */
+void
 ids_give (struct linux_provider *self, const struct ids *ids)
 {
-  if (ids->privileged)
+  if (ids->privileged && self->pool != NULL)
     pool_give (self->pool, ids->place, ids->owner);
 }
 

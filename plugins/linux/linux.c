@@ -65,7 +65,7 @@ file_take (const struct coffer_open_opts *opts, const char *name)
   return -1;
 }
 
-void
+static void
 provider_free (struct linux_provider *self)
 {
   int i;
@@ -86,7 +86,7 @@ provider_free (struct linux_provider *self)
   free (self);
 }
 
-struct linux_provider *
+static struct linux_provider *
 provider_new (int take_init, int runtime_dir, const char *const *config)
 {
   struct linux_provider *self = calloc (1, sizeof *self);
@@ -113,12 +113,11 @@ linux_open (struct coffer_call *call, void *none, const char *const *config,
             const struct coffer_open_opts *opts)
 {
   const int runtime = opts != NULL ? opts->runtime_dir : -1;
-  struct linux_provider *self = begun_take (runtime, config);
+  struct linux_provider *self
+    = provider_new (file_take (opts, "coffer-init"), runtime, config);
   int32_t code;
 
   (void) none;
-  if (self == NULL)
-    self = provider_new (file_take (opts, "coffer-init"), runtime, config);
   if (self == NULL)
     return coffer_fail (call, COFFER_INTERNAL, "no memory");
   if (self->init < 0) {
@@ -126,6 +125,7 @@ linux_open (struct coffer_call *call, void *none, const char *const *config,
     return coffer_fail (call, COFFER_INVALID,
                         "the manifest's file coffer-init was not given");
   }
+  begun_take (self);
   code = coffer_opened (call, self);
   if (code != COFFER_OK)
     provider_free (self);

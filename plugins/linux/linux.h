@@ -151,11 +151,6 @@ struct linux_provider {
   unsigned last_warm;           /* number */
 };
 
-/* An instance; NULL: no memory. */
-struct linux_provider *provider_new (int take_init, int runtime_dir,
-                                     const char *const *config);
-void provider_free (struct linux_provider *self);
-
 /* Of the process whose folder in /proc that is: user mnt pid net ipc uts
  * cgroup. */
 int namespaces_read (int proc, uint64_t inodes[7]);
@@ -164,9 +159,8 @@ void namespaces_note (struct linux_provider *self);
 
 /* ---- begin.c ------------------------------------------------------------ */
 
-/* The one that was begun before it is opened, with that folder and what no
- * configuration changes; NULL: none was. */
-struct linux_provider *begun_take (int runtime_dir, const char *const *config);
+/* An instance that is being opened has what was begun before, if it was. */
+void begun_take (struct linux_provider *self);
 
 /* ---- link.c ------------------------------------------------------------- */
 
@@ -314,6 +308,9 @@ void proxy_end (int *pidfd);
  * has been seen to be gone. */
 int ids_take (struct linux_provider *self, struct ids *ids, const char **why);
 void ids_note (struct linux_provider *self, struct ids *ids, pid_t init);
+/* Those of an init that another process of this one's has begun are in a table
+ * which is not open here yet. */
+void ids_found (struct linux_provider *self, const struct ids *ids);
 void ids_give (struct linux_provider *self, const struct ids *ids);
 /* What they would be, in words; -1 with a reason for people in *why. */
 int ids_look (struct linux_provider *self, char *text, size_t size,

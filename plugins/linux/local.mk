@@ -20,6 +20,7 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/attach.c \
   %D%/begin.c \
   %D%/begin.h \
+  %D%/begun.h \
   %D%/cgroup-place.c \
   %D%/cgroup-v1.c \
   %D%/cgroup-v2.c \
@@ -96,6 +97,12 @@ CLEANFILES += %D%/build-id %D%/built-in.$(OBJEXT)
 else
 LINUX_BUILT_IN =
 endif
+
+# And of these the part that begins an init, with another C library, where the
+# program `coffer` is two (core/cli/local.mk).
+LINUX_FRONT = %D%/front.c %D%/bytes.c %D%/clone.c %D%/etc.c %D%/id-pool.c \
+  %D%/ids.c %D%/link.c %D%/plan.c %D%/skeleton.c %D%/spawn.c
+EXTRA_DIST += %D%/front.c
 
 # The filter is made of its table here, so that nothing compiles one at run
 # time.  filter-gen runs on the machine that builds.

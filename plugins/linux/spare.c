@@ -304,21 +304,18 @@ spare_refill (struct linux_provider *self, const struct making *making)
   pthread_mutex_unlock (&self->lock);
 }
 
-int
-spare_begin (struct linux_provider *self)
+void
+spare_adopt (struct linux_provider *self, const struct init_process *take_init)
 {
   static const struct coffer_sandbox_spec usual
     = { sizeof usual, .lifeline = -1, .template_fd = -1 };
   const struct making making = { .self = self, .spec = &usual };
-  const struct coffer_call call = prepare_call ();
   struct spare *spare = &self->spare;
-  const char *text;
 
   shape_fill (&making, &spare->shape);
   spare->maker = getpid ();
   spare->fresh = 1;
-  return init_start_ahead (self, &spare->init, &text) == -1
-           ? -1 : shape_send (self, &spare->init, &spare->shape, NULL, &call);
+  spare->init = *take_init;
 }
 
 void

@@ -186,7 +186,7 @@ child_clone (struct child *child, char *stack, size_t size, int *pidfd)
 {
   const int privileged = child->wanted->ids.privileged && LAYER_ON (GROUPS);
   const int flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_PIDFD
-                    | SIGCHLD
+                    | SIGCHLD | (child->wanted->sibling ? CLONE_PARENT : 0)
                     | LAYER_FLAG (USER, CLONE_NEWUSER)
                     | LAYER_FLAG (MOUNT, CLONE_NEWNS)
                     | LAYER_FLAG (PID, CLONE_NEWPID)
@@ -289,22 +289,15 @@ init_ids (struct init_process *init)
   return LAYER_ON (USER) ? ids_write (init->proc, &init->ids) : 0;
 }
 
-int
-init_start_ahead (struct linux_provider *self, struct init_process *init,
-                  const char **step)
+static int
+ids_take_meanwhile (struct linux_provider *self,
+                    const struct init_wanted *wanted,
+                    struct init_process *init, const char **step)
 {
-  const int privileged = geteuid () == 0;
-  const struct init_wanted wanted = { .ids = { .privileged = privileged },
-                                      .late_network = LAYERS_WHOLE };
-
-  init->late_network = wanted.late_network;
-  if (init_spawn (self, &wanted, init, step) == -1
-      || ids_take (self, &init->ids, step) == -1)
+  if (ids_take (self, &init->ids, step) == -1)
     return -1;
-  if (init->ids.privileged != privileged || init_ids (init) == -1)
-    return -1;
-  ids_note (self, &init->ids, init->pid);
-  return 0;
+  errno = EPERM;
+  return init->ids.privileged == wanted->ids.privileged ? 0 : -1;
 }
 
 int
@@ -312,13 +305,30 @@ init_start (struct linux_provider *self, const struct init_wanted *wanted,
             struct init_process *init, const char **step)
 {
   init->ids = wanted->ids;
-  if (init_spawn (self, wanted, init, step) == -1)
+  init->late_network = wanted->late_network;
+  if (init_spawn (self, wanted, init, step) == -1
+      || (wanted->ids_meanwhile
+          && ids_take_meanwhile (self, wanted, init, step) == -1))
     return -1;
   *step = "user and group ids";
   if (init_ids (init) == -1)
     return -1;
   ids_note (self, &init->ids, init->pid);
   return 0;
+}
+
+void
+init_end (struct init_process *init)
+{
+  siginfo_t info;
+
+  coffer_fd_close (&init->control);
+  coffer_fd_close (&init->proc);
+  if (init->pidfd >= 0) {
+    syscall (SYS_pidfd_send_signal, init->pidfd, SIGKILL, NULL, 0);
+    waitid ((idtype_t) P_PIDFD, (id_t) init->pidfd, &info, WEXITED | __WALL);
+  }
+  coffer_fd_close (&init->pidfd);
 }
 
 int32_t
@@ -415,6 +425,8 @@ child_tell (struct making *making)
     return tell_rest_failed (making, "the names in /etc");
   if (making->late_network && netns_give (making) == -1)
     return tell_rest_failed (making, "the network namespace");
+  /* Here, as the init is at work now and this process waits for it. */
+  ids_found (making->self, &making->ids);
   return COFFER_OK;
 }
 

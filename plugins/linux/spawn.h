@@ -36,6 +36,9 @@ struct init_wanted {
   struct ids ids;               /* of its own: no group goes along */
   int host_network;
   int late_network;             /* it gets its own with netns_give */
+  int sibling;                  /* a child of this process's parent */
+  int ids_meanwhile;            /* they are taken while it is begun: of `ids`
+                                 * only `privileged` is known */
   struct cgroup *group;         /* to be begun in, if it can be; or NULL */
 };
 
@@ -178,8 +181,9 @@ int root_stamp_same (const struct root_stamp *a, const struct root_stamp *b);
 int spare_wanted (const char *const *config);
 void spare_init (struct linux_provider *self, const char *const *config);
 void spare_fini (struct linux_provider *self);
-/* Makes the first one now, of the usual shape. */
-int spare_begin (struct linux_provider *self);
+/* One of the usual shape that was made for the sandbox which comes now. */
+void spare_adopt (struct linux_provider *self,
+                  const struct init_process *take_init);
 /* 1: the process that was made ahead, with ids, and is what is wanted. */
 int spare_take (struct linux_provider *self, const struct making *making,
                 struct init_process *out);
@@ -193,9 +197,8 @@ void spare_refill (struct linux_provider *self, const struct making *making);
  * is the caller's all the same. */
 int init_start (struct linux_provider *self, const struct init_wanted *wanted,
                 struct init_process *init, const char **step);
-/* The same with ids that are taken while it is begun. */
-int init_start_ahead (struct linux_provider *self, struct init_process *init,
-                      const char **step);
+/* Ends a child, whose ids nobody will want back. */
+void init_end (struct init_process *init);
 
 /* ---- warm.c ------------------------------------------------------------- */
 

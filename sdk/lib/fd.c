@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,10 +74,10 @@ coffer_close_others (int *keep, size_t n)
     if (keep[i] < (int) from)
       continue;
     if ((unsigned) keep[i] > from)
-      close_range (from, (unsigned) keep[i] - 1, 0);
+      syscall (SYS_close_range, from, (unsigned) keep[i] - 1, 0);
     from = (unsigned) keep[i] + 1;
   }
-  close_range (from, ~0U, 0);
+  syscall (SYS_close_range, from, ~0U, 0);
 }
 
 static int

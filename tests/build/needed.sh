@@ -14,18 +14,35 @@ own='libc|libffi|libyaml(-0)?|libjansson|libseccomp|libmd'
 san='libasan|libubsan|libtsan|libm|libdl|libpthread|librt|libgcc_s|libresolv'
 
 sanitized () { LC_ALL=C readelf -Ws "$1" | grep -qE '__(asan|ubsan|tsan)_'; }
-sanitized coffer && own="$own|$san"
+sanitized core/cli/coffer && own="$own|$san"
 
 if ! command -v readelf >/dev/null; then
   plan 1
   skip "what is loaded" "readelf"
   finish
 fi
-plan 6
+# The small program that executes it loads nothing, and holds no more than it
+# needs: what a run waits for.
+small=
+built=coffer
+if [ -x core/cli/front/coffer ]; then
+  small='coffer core/cli/front/coffer'
+  built=core/cli/build/coffer
+fi
+not_small () {
+  for f in $small; do
+    LC_ALL=C readelf -lW "$f" | grep -E 'INTERP|DYNAMIC' | sed "s|^|$f:|"
+    LC_ALL=C readelf -lW "$f" | grep -q 'GNU_STACK.* RW ' \
+      || echo "$f: executable stack"
+    [ "$(wc -c < "$f")" -lt 262144 ] || echo "$f: $(wc -c < "$f") bytes"
+  done
+}
+plan 7
 check "coffer is there" test -x coffer
-check "coffer loads only its own libraries" silent beyond coffer "$own"
+check "the one that begins a run is static and small" silent not_small
+check "coffer loads only its own libraries" silent beyond "$built" "$own"
 check "the installed coffer loads the same" \
-  sh -c '[ "$1" = "$2" ]' - "$(needed coffer)" "$(needed core/cli/coffer)"
+  sh -c '[ "$1" = "$2" ]' - "$(needed "$built")" "$(needed core/cli/coffer)"
 
 check "SQLite, which is opened when it is needed, is named for packagers" \
   sh -c 'readelf -p .note.dlopen "$1" | grep -q libsqlite3' - core/cli/coffer
@@ -40,7 +57,7 @@ modules () {
 check "modules load only what the host loads" silent modules
 
 soft () {
-  for f in coffer core/cli/coffer stage/providers-*/*.so stage/libexec/*; do
+  for f in "$built" core/cli/coffer stage/providers-*/*.so stage/libexec/*; do
     case $f in *.py) continue ;; esac
     [ -e "$f" ] || continue
     LC_ALL=C readelf -Wl "$f" | grep -q 'GNU_STACK.* RWE' \

@@ -19,6 +19,7 @@ SCENARIOS += \
   %D%/enable-kit.sh \
   %D%/faults.sh \
   %D%/files.sh \
+  %D%/front.sh \
   %D%/host.sh \
   %D%/in-flight.sh \
   %D%/install.sh \
