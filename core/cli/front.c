@@ -97,7 +97,8 @@ help (void *none)
   if (place_find (&place, NULL) < 0)
     _exit (1);
   runtime = place_provider_runtime (place, PROVIDER);
-  dir = runtime ? place_open_dir (runtime, NULL) : -1;
+  /* Nothing is made there: it may yet be refused. */
+  dir = runtime ? place_open_trusted_dir (runtime, NULL) : -1;
   init = dir < 0 ? -1
     : integrity_keep ("coffer-init", coffer_linux_init,
                       (size_t) (coffer_linux_init_end - coffer_linux_init),

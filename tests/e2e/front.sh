@@ -36,6 +36,9 @@ if begun:
     channel = socket.socket (fileno=fd)
     channel.settimeout (60)
     packet, rights, _, _ = channel.recvmsg (4096, 4096)
+    if not packet:
+        json.dump ({"begun": []}, open (os.environ["SEEN"], "w"))
+        sys.exit (0)
     fds = struct.unpack ("%di" % (len (rights[0][2]) // 4), rights[0][2])
     init, = struct.unpack_from ("i", packet, 64)
     comm = open ("/proc/%d/comm" % init).read ().strip ()
@@ -57,15 +60,21 @@ see () { # COMMAND…
   run "$@"
   [ -e "$SEEN" ] || echo '{"begun": "nothing was executed"}' >"$SEEN"
 }
-see "$small" run -- true
-is "a usual run: its first process is there, and ends with its connection" \
-  "$(json "$SEEN" 'd["begun"]')" "[True, 1, 'coffer-init', True]"
-
 none () { # WHAT COMMAND…
   none_what=$1; shift
   see "$@"
   is "nothing is begun: $none_what" "$(json "$SEEN" 'd["begun"]')" None
 }
+# A usual run where nobody has made a sandbox yet: it may be refused.
+see "$small" run -- true
+is "where there is no runtime folder none is made, and nothing begun" \
+  "$(ls -A "$COFFER_HOME") $(json "$SEEN" 'd["begun"]')" " []"
+mkdir -p "$COFFER_HOME/run/linux"
+chmod 700 "$COFFER_HOME/run" "$COFFER_HOME/run/linux"
+see "$small" run -- true
+is "a usual run: its first process is there, and ends with its connection" \
+  "$(json "$SEEN" 'd["begun"]')" "[True, 1, 'coffer-init', True]"
+
 none "--version" "$small" --version
 none "sandbox list" "$small" sandbox list
 none "run alone" "$small" run
