@@ -31,6 +31,8 @@ stage/stamp: $(providers_PROGRAMS) $(pkglibexec_PROGRAMS) $(stage_helpers) \
 	  $(stage_program) $$f $(stage_dir)/.new && \
 	  mv -f $(stage_dir)/.new $(stage_dir)/$${f##*/} || exit 1; done && \
 	for f in $(pkglibexec_PROGRAMS) $(stage_helpers); do \
+	  case " $(stage_helpers) " in \
+	    *" $$f "*) ;; *"/$${f##*/} "*) continue ;; esac; \
 	  $(stage_program) $$f stage/libexec/.new && \
 	  mv -f stage/libexec/.new stage/libexec/$${f##*/} || exit 1; done && \
 	for f in $(pkglibexec_SCRIPTS); do \

@@ -136,20 +136,17 @@ static void
 execute_below (char **argv)
 {
   static const char own[] = FRONT_PATH;
-  char path[PATH_MAX];
-  ssize_t n = readlink ("/proc/self/exe", path, sizeof path - 1);
+  char self[PATH_MAX], path[PATH_MAX];
+  ssize_t n = readlink ("/proc/self/exe", self, sizeof self - 1);
   const ssize_t below = n - (ssize_t) strlen (own);
 
   if (below <= 0)
     return;
-  path[n] = '\0';
-  if (strcmp (path + below, own) != 0
-      || (size_t) below + strlen (place_builtin_libexec) + sizeof "/coffer"
-           > sizeof path)
-    return;
-  strcpy (path + below, place_builtin_libexec);
-  strcat (path, "/coffer");
-  execv (path, argv);
+  self[n] = '\0';
+  if (strcmp (self + below, own) == 0
+      && snprintf (path, sizeof path, "%.*s%s/coffer", (int) below, self,
+                   place_builtin_libexec) < (int) sizeof path)
+    execv (path, argv);
 }
 
 static void

@@ -117,6 +117,21 @@ process_open (const struct begun *begun, int take_control,
   return init->pidfd < 0 || init->proc < 0 ? -1 : 0;
 }
 
+/* Whose ids are looked for by whoever wants one. */
+static void
+init_end (struct init_process *init)
+{
+  siginfo_t info;
+
+  coffer_fd_close (&init->control);
+  coffer_fd_close (&init->proc);
+  if (init->pidfd >= 0) {
+    syscall (SYS_pidfd_send_signal, init->pidfd, SIGKILL, NULL, 0);
+    waitid ((idtype_t) P_PIDFD, (id_t) init->pidfd, &info, WEXITED | __WALL);
+  }
+  coffer_fd_close (&init->pidfd);
+}
+
 /* Made for an instance like that one? */
 static int
 begun_fits (const struct linux_provider *self, const struct begun *begun)

@@ -317,20 +317,6 @@ init_start (struct linux_provider *self, const struct init_wanted *wanted,
   return 0;
 }
 
-void
-init_end (struct init_process *init)
-{
-  siginfo_t info;
-
-  coffer_fd_close (&init->control);
-  coffer_fd_close (&init->proc);
-  if (init->pidfd >= 0) {
-    syscall (SYS_pidfd_send_signal, init->pidfd, SIGKILL, NULL, 0);
-    waitid ((idtype_t) P_PIDFD, (id_t) init->pidfd, &info, WEXITED | __WALL);
-  }
-  coffer_fd_close (&init->pidfd);
-}
-
 int32_t
 spawn_refused (struct making *making, const char *step, int error)
 {

@@ -197,8 +197,6 @@ void spare_refill (struct linux_provider *self, const struct making *making);
  * is the caller's all the same. */
 int init_start (struct linux_provider *self, const struct init_wanted *wanted,
                 struct init_process *init, const char **step);
-/* Ends a child, whose ids nobody will want back. */
-void init_end (struct init_process *init);
 
 /* ---- warm.c ------------------------------------------------------------- */
 
