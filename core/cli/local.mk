@@ -132,6 +132,5 @@ coffer: %D%/front.c %D%/front.o core/base/place-build.c
 	$(front_link) -o $@ $(srcdir)/core/base/place-install.c \
 	  -DFRONT_PATH='"$(bindir)/coffer"'
 bin_SCRIPTS = %D%/front/coffer
-all-local: coffer
 CLEANFILES += coffer %D%/front.o %D%/front/coffer
 endif
