@@ -214,7 +214,7 @@
   X (mlock, A, E, -1)                                                       \
   X (mlock2, A, E, -1)                                                      \
   X (mlockall, A, E, -1)                                                    \
-  X (mmap, A, A, -1)                                                        \
+  X (mmap, A, C, -1)                                                        \
   X (modify_ldt, E, K, -1)                                                  \
   X (mount, E, K, -1)                                                       \
   X (mount_setattr, E, K, -1)                                               \
@@ -459,6 +459,8 @@
 
 #define FILTER_ALLOW_STRICT(Y)                                                \
   Y (execve, 5, 0, FILTER_SECRET, -1, 0, 0, -1, 0, 0)                         \
+  /* Not MAP_LOCKED: as mlock, which is refused. */                           \
+  Y (mmap, 3, 0x2000, 0, -1, 0, 0, -1, 0, 0)                                  \
   /* Threads, and no processes. */                                            \
   Y (clone, 0, 0x7e030100, 0x00010100, -1, 0, 0, -1, 0, 0)                    \
   Y (prlimit64, 0, 0xffffffff, 0, -1, 0, 0, -1, 0, 0)                         \
@@ -542,6 +544,8 @@
   Z (mknodat, EPERM, 2, 04000, 04000, -1, 0, 0)                               \
   Z (mknodat, EPERM, 2, 02000, 02000, -1, 0, 0)                               \
   Z (mknodat, EPERM, 2, 0170000, 0020000, -1, 0, 0)                           \
-  Z (mknodat, EPERM, 2, 0170000, 0060000, -1, 0, 0)
+  Z (mknodat, EPERM, 2, 0170000, 0060000, -1, 0, 0)                           \
+  /* RENAME_WHITEOUT leaves a device, 0:0, which needs no right. */           \
+  Z (renameat2, EPERM, 4, 4, 4, -1, 0, 0)
 
 #endif /* LINUX_FILTER_TABLE_H */

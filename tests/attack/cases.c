@@ -718,6 +718,7 @@ const struct attack attacks[] = {
   CASE ("setuid-high", "SB03", 0, shared, setuid_left),
   CASE ("setuid-openat2", "FS26", 0, shared, setuid_left),
   CASE ("whiteout", "FS14", 0, shared, device_left),
+  CASE ("whiteout-rename", "FS14", 0, shared, device_left),
   CASE ("setuid-program", "FS26", OF_ROOT, setuid_program, secret_out),
   CASE ("disk", "FS20", 0, disk, disk_filled),
   CASE_AS ("cgroup-leave", "escape", "CG02",

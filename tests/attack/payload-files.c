@@ -27,12 +27,18 @@ void
 try_write (char **args)
 {
   spill (args[0], "fallen", 0);
+  SYS (truncate, args[0], 3);
 }
 
+/* By its name, by a descriptor that may only read, by the newer call. */
 void
 try_chmod (char **args)
 {
+  const long fd = SYS (openat, AT_CWD, args[0], RDONLY, 0);
+
   SYS (fchmodat, AT_CWD, args[0], 0600);
+  SYS (fchmod, fd, 0600);
+  SYS (fchmodat2, AT_CWD, args[0], 0600, 0);
 }
 
 /* ARGS: a mount, a file below it.  Writable again, by each of the two ways. */
@@ -51,8 +57,18 @@ try_remount (char **args)
 void
 try_setuid_bit (char **args)
 {
+  char path[128];
+  long fd;
+
+  text_join (path, sizeof path, args[0], "-new", NULL);
   spill (args[0], "#!/bin/sh\n", CREATE);
   SYS (fchmodat, AT_CWD, args[0], 06755);
+  fd = SYS (openat, AT_CWD, args[0], RDONLY, 0);
+  SYS (fchmod, fd, 06755);
+  SYS (fchmodat2, AT_CWD, args[0], 06755, 0);
+  SYS (umask, 0);
+  SYS (openat, AT_CWD, path, WRONLY | CREATE, 06755);
+  SYS (mknodat, AT_CWD, path, S_IFREG_ | 06755, 0);
 }
 
 void
@@ -81,6 +97,17 @@ try_whiteout (char **args)
   SYS (mknodat, AT_CWD, args[0], S_IFCHR_ | 0600, 0);
 }
 
+/* A new name for a file may leave the same under the old one. */
+void
+try_whiteout_rename (char **args)
+{
+  char path[128];
+
+  text_join (path, sizeof path, args[0], "-renamed", NULL);
+  spill (args[0], "whole", CREATE);
+  SYS (renameat2, AT_CWD, args[0], AT_CWD, path, 4 /* RENAME_WHITEOUT */);
+}
+
 /* ARGS: this program with the set-user-ID bit of root, a file that only root
  * reads. */
 void
@@ -102,6 +129,7 @@ try_disk (char **args)
   for (i = 0; fd >= 0 && i < number (args[1]) * 16; i++)
     if (SYS (write, fd, block, sizeof block) <= 0)
       break;
+  SYS (fallocate, fd, 0, 0, number (args[1]) << 20);
 }
 
 /* ARGS: a control group that is not this sandbox's. */

@@ -162,8 +162,16 @@ try_memfd (char **args)
 void
 try_mount (char **args)
 {
+  long fs;
+
   if (SYS (mount, "fallen", args[0], "tmpfs", 0, 0) == 0)
     return;
   SYS (unshare, 0x10020000 /* user, mount */);
-  SYS (mount, "fallen", args[0], "tmpfs", 0, 0);
+  if (SYS (mount, "fallen", args[0], "tmpfs", 0, 0) == 0)
+    return;
+  fs = SYS (fsopen, "tmpfs", 0);
+  SYS (fsconfig, fs, 1 /* a string */, "source", "fallen", 0);
+  SYS (fsconfig, fs, 6 /* make it */, 0, 0, 0);
+  fs = SYS (fsmount, fs, 0, 0);
+  SYS (move_mount, fs, "", AT_CWD, args[0], 4 /* what is empty */);
 }

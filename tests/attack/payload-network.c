@@ -28,8 +28,12 @@ void
 try_tcp (char **args)
 {
   const struct inet at = loopback (args[0]);
-  const long fd = SYS (socket, 2, 1, 0);
+  long fd = SYS (socket, 2, 1, 0);
 
+  SYS (connect, fd, &at, sizeof at);
+  fd = SYS (socket, 2, 1, 0);
+  SYS (sendto, fd, "fallen", 6, 0x20000000 /* FASTOPEN */, &at, sizeof at);
+  fd = SYS (socket, 2, 1, 262 /* MPTCP */);
   SYS (connect, fd, &at, sizeof at);
 }
 
@@ -40,6 +44,8 @@ try_udp (char **args)
   const long fd = SYS (socket, 2, 2, 0);
 
   SYS (sendto, fd, "fallen", 6, 0, &at, sizeof at);
+  SYS (connect, fd, &at, sizeof at);
+  SYS (write, fd, "fallen", 6);
 }
 
 void

@@ -48,7 +48,17 @@ try_survive (char **args)
 void
 try_kill (char **args)
 {
-  SYS (kill, number (args[0]), 10 /* SIGUSR1 */);
+  static struct {
+    int signal, error, code, rest[29];
+  } told = { 10, 0, -1 /* queued */, { 0 } };
+  const long pid = number (args[0]);
+  long fd;
+
+  SYS (kill, pid, 10 /* SIGUSR1 */);
+  SYS (tgkill, pid, pid, 10);
+  SYS (rt_sigqueueinfo, pid, 10, &told);
+  fd = SYS (pidfd_open, pid, 0);
+  SYS (pidfd_send_signal, fd, 10, 0, 0);
 }
 
 /* ARGS: a process, an address, how much there. */
@@ -136,10 +146,17 @@ try_ptrace_init (char **args)
 void
 try_renice (char **args)
 {
+  static const struct {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t rest[7];
+  } last = { 48, 0, 0, 19, { 0 } };
   const long init = SYS (getppid);
 
   (void) args;
   SYS (setpriority, 0, init, 19);
+  SYS (sched_setattr, init, &last, 0);
 }
 
 void
@@ -170,6 +187,8 @@ try_mlock (char **args)
 
   (void) args;
   SYS (mlock, bytes, sizeof bytes);
+  SYS (mlock2, bytes, sizeof bytes, 1);
+  SYS (mmap, 0, sizeof bytes, 3, 0x2022 /* LOCKED */, -1, 0);
 }
 
 /* ARGS: MiB. */

@@ -14,6 +14,7 @@ static const struct {
   { "chmod", try_chmod }, { "remount", try_remount },
   { "setuid-bit", try_setuid_bit }, { "setuid-high", try_setuid_high },
   { "setuid-openat2", try_setuid_openat2 }, { "whiteout", try_whiteout },
+  { "whiteout-rename", try_whiteout_rename },
   { "setuid-program", try_setuid_program }, { "disk", try_disk },
   { "escape", try_escape }, { "reopen", try_reopen }, { "link", try_link },
   { "fifo", try_fifo }, { "lock", try_lock }, { "watch", try_watch },

@@ -8,6 +8,10 @@
 
 #include "../../plugins/linux/init/init.h"
 
+#ifndef __NR_fchmodat2
+#define __NR_fchmodat2 452
+#endif
+
 #define AT_CWD (-100)
 #define HIGH (1L << 32)         /* beyond what the kernel looks at */
 
@@ -18,8 +22,8 @@ typedef void attempt_function (char **args);
 
 attempt_function try_read, try_symlink, try_write, try_chmod, try_remount,
   try_setuid_bit, try_setuid_high, try_setuid_openat2, try_whiteout,
-  try_setuid_program, try_disk, try_escape, try_reopen, try_link, try_fifo,
-  try_lock, try_watch;
+  try_whiteout_rename, try_setuid_program, try_disk, try_escape, try_reopen,
+  try_link, try_fifo, try_lock, try_watch;
 attempt_function try_fork, try_survive, try_kill, try_vm_read, try_proc_mem,
   try_prlimit, try_descriptors, try_tiocsti, try_tiocsti_high,
   try_ptrace_init, try_renice, try_identity, try_core, try_mlock, try_memory,

@@ -27,7 +27,14 @@ NUMBERS = {  # x86_64, aarch64
     "personality": (135, 92), "unshare": (272, 97), "mount": (165, 40),
     "mount_setattr": (442, 442), "socket": (41, 198), "shmget": (29, 194),
     "shmat": (30, 196), "process_vm_readv": (310, 270), "mlock": (149, 228),
-    "clone3": (435, 435),
+    "clone3": (435, 435), "renameat2": (316, 276), "truncate": (76, 45),
+    "fchmod": (91, 52), "fchmodat2": (452, 452), "openat": (257, 56),
+    "mknodat": (259, 33), "fallocate": (285, 47), "kill": (62, 129),
+    "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138),
+    "pidfd_open": (434, 434), "pidfd_send_signal": (424, 424),
+    "setpriority": (141, 140), "sched_setattr": (314, 274),
+    "mlock2": (325, 284), "fsopen": (430, 430), "fsconfig": (431, 431),
+    "fsmount": (432, 432), "move_mount": (429, 429),
 }
 
 
@@ -60,11 +67,17 @@ def symlink(link, target):
 
 
 def write(path):
-    spill(path, b"fallen")
+    try:
+        spill(path, b"fallen")
+    except OSError:
+        pass
+    call("truncate", path.encode(), 3)
 
 
 def chmod(path):
-    os.chmod(path, 0o600)
+    call("fchmodat", -100, path.encode(), 0o600)
+    call("fchmod", call("openat", -100, path.encode(), 0, 0), 0o600)
+    call("fchmodat2", -100, path.encode(), 0o600, 0)
 
 
 def remount(point, path):
@@ -76,7 +89,13 @@ def remount(point, path):
 
 def setuid_bit(path):
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o755))
-    os.chmod(path, 0o6755)
+    other = path.encode() + b"-new"
+    call("fchmodat", -100, path.encode(), 0o6755)
+    call("fchmod", call("openat", -100, path.encode(), 0, 0), 0o6755)
+    call("fchmodat2", -100, path.encode(), 0o6755, 0)
+    os.umask(0)
+    call("openat", -100, other, os.O_CREAT | os.O_WRONLY, 0o6755)
+    call("mknodat", -100, other, stat.S_IFREG | 0o6755, 0)
 
 
 def setuid_high(path):
@@ -94,14 +113,23 @@ def whiteout(path):
     os.mknod(path, stat.S_IFCHR | 0o600, 0)
 
 
+def whiteout_rename(path):
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
+    call("renameat2", -100, path.encode(), -100, path.encode() + b"-renamed", 4)
+
+
 def setuid_program(program, path):
     os.execv(program, [program, "read", path])
 
 
 def disk(path, mib):
     with open(path, "wb", buffering=0) as file:
-        for _ in range(int(mib) * 16):
-            file.write(bytes(65536))
+        try:
+            for _ in range(int(mib) * 16):
+                file.write(bytes(65536))
+        except OSError:
+            pass
+        call("fallocate", file.fileno(), 0, 0, int(mib) << 20)
 
 
 def escape(path):
@@ -156,7 +184,12 @@ def survive(path):
 
 
 def kill(pid, *_):
-    os.kill(int(pid), signal.SIGUSR1)
+    pid = int(pid)
+    told = ctypes.create_string_buffer(struct.pack("3i", 10, 0, -1), 128)
+    call("kill", pid, 10)
+    call("tgkill", pid, pid, 10)
+    call("rt_sigqueueinfo", pid, 10, told)
+    call("pidfd_send_signal", call("pidfd_open", pid, 0), 10, 0, 0)
 
 
 def vm_read(pid, address, size):
@@ -208,7 +241,10 @@ def ptrace_init():
 
 
 def renice():
-    os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)
+    last = ctypes.create_string_buffer(
+        struct.pack("2IQi7I", 48, 0, 0, 19, *[0] * 7))
+    call("setpriority", 0, os.getppid(), 19)
+    call("sched_setattr", os.getppid(), last, 0)
 
 
 def identity():
@@ -226,6 +262,8 @@ def core():
 def mlock():
     data = ctypes.create_string_buffer(262144)
     call("mlock", ctypes.c_void_p(ctypes.addressof(data)), 262144)
+    call("mlock2", ctypes.c_void_p(ctypes.addressof(data)), 262144, 1)
+    LIBC.mmap(None, ctypes.c_size_t(262144), 3, 0x2022, -1, ctypes.c_long(0))
     mlock.kept = data
 
 
@@ -314,16 +352,37 @@ def mount(point):
     if call("mount", b"fallen", point, b"tmpfs", 0, 0) == 0:
         return
     call("unshare", 0x10020000)
-    call("mount", b"fallen", point, b"tmpfs", 0, 0)
+    if call("mount", b"fallen", point, b"tmpfs", 0, 0) == 0:
+        return
+    files = call("fsopen", b"tmpfs", 0)
+    call("fsconfig", files, 1, b"source", b"fallen", 0)
+    call("fsconfig", files, 6, 0, 0, 0)
+    call("move_mount", call("fsmount", files, 0, 0), b"", -100, point, 4)
 
 
 def tcp(port):
-    tcp.kept = socket.create_connection(("127.0.0.1", int(port)), 1)
+    tcp.kept = []
+    for protocol, way in ((0, "connect"), (0, "send"), (262, "connect")):
+        try:
+            sock = socket.socket(type=socket.SOCK_STREAM, proto=protocol)
+            sock.settimeout(1)
+            tcp.kept.append(sock)
+            if way == "send":
+                sock.sendto(b"fallen", 0x20000000, ("127.0.0.1", int(port)))
+            else:
+                sock.connect(("127.0.0.1", int(port)))
+        except OSError:
+            pass
 
 
 def udp(port):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        sock.sendto(b"fallen", ("127.0.0.1", int(port)))
+        try:
+            sock.sendto(b"fallen", ("127.0.0.1", int(port)))
+        except OSError:
+            pass
+        sock.connect(("127.0.0.1", int(port)))
+        sock.send(b"fallen")
 
 
 def abstract(name):

@@ -114,6 +114,7 @@ do_litter (struct coffer_call *call, struct hostile *self, const char *arg)
     syscall (SYS_fchmodat, dir, "later", 06777);
     syscall (SYS_creat, "/proc/self/cwd/set", 06777);
     syscall (SYS_mknodat, dir, "device", S_IFCHR | 0666, 0x103);
+    renameat2 (dir, "later", dir, "renamed", RENAME_WHITEOUT);
     fd = dir;
     for (int depth = 0; depth < 100 && fd >= 0; depth++) {
       mkdirat (fd, "d", 0700);

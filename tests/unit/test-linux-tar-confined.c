@@ -124,6 +124,13 @@ static int make_device (void) { return mknodat (folder, "d", S_IFCHR | 0600, 0)
                                        == 0; }
 
 static int
+leave_whiteout (void)
+{
+  return make_file ()
+         && renameat2 (folder, "plain", folder, "other", RENAME_WHITEOUT) == 0;
+}
+
+static int
 give_away (void)
 {
   return make_file () && fchownat (folder, "plain", getuid (), getgid (), 0)
@@ -181,6 +188,7 @@ static const struct attempt attempts[] = {
   { "a fifo", make_fifo, 0 },
   { "a socket's file", make_socket, 0 },
   { "a device", make_device, 0 },
+  { "a device by a new name", leave_whiteout, 0 },
   { "another owner", give_away, 0 },
   { "an attribute", set_attribute, 0 },
   { "changing a mode by its name", change_mode, 0 },
@@ -293,7 +301,7 @@ without_it_they_work (void **state)
         "reading by a link", "reading /etc", "reading /proc", "a setuid file",
         "a sticky file", "a setgid folder", "a setuid bit",
         "a setuid bit and high ones", "a fifo", "a socket's file",
-        "another owner", "changing a mode by its name", "entering its folder",
+        "a device by a new name", "another owner", "changing a mode by its name", "entering its folder",
         "watching", "a unix socket", "an inet socket", "a pair of sockets",
         "a netlink socket", "new code", "memory made code",
         "signalling its parent", "limiting its parent", "a memory file",

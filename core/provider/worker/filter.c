@@ -41,7 +41,7 @@ static const int allowed[] = {
   S (fstat), S (lstat), S (newfstatat), S (statx), S (access), S (faccessat),
   S (faccessat2), S (readlink), S (readlinkat), S (getdents64), S (getcwd),
   S (chdir), S (fchdir), S (rmdir), S (unlink),
-  S (unlinkat), S (rename), S (renameat), S (renameat2), S (link),
+  S (unlinkat), S (rename), S (renameat), S (link),
   S (linkat), S (symlink), S (symlinkat), S (ftruncate), S (fallocate),
   S (fsync), S (fdatasync), S (fadvise64), S (flock), S (umask),
   S (statfs), S (fstatfs), S (copy_file_range), S (sendfile), S (splice),
@@ -183,7 +183,8 @@ add_shapes (scmp_filter_ctx filter)
     RULE1 (openat, BITS (2, MAKES_FILE, 0)),
     RULE1 (openat, BITS (3, 06000, 0)), RULE1 (creat, BITS (1, 06000, 0)),
     RULE1 (mkdir, BITS (1, 06000, 0)), RULE1 (mkdirat, BITS (2, 06000, 0)),
-    /* of nodes, pipes alone */
+    /* of nodes, pipes alone; what RENAME_WHITEOUT leaves is a device */
+    RULE1 (renameat2, BITS (4, RENAME_WHITEOUT, 0)),
     RULE1 (mknod, BITS (1, S_IFMT | 06000, S_IFIFO)),
     RULE1 (mknodat, BITS (2, S_IFMT | 06000, S_IFIFO)),
     /* threads */

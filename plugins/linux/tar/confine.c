@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -116,7 +117,7 @@ static const int calls[] = {
   SYS_clock_gettime,
   /* the folder: names below it, and what lies under them */
   SYS_newfstatat, SYS_fstat, SYS_statx, SYS_getdents64, SYS_readlinkat,
-  SYS_faccessat, SYS_unlinkat, SYS_renameat, SYS_renameat2, SYS_symlinkat,
+  SYS_faccessat, SYS_unlinkat, SYS_renameat, SYS_symlinkat,
   SYS_linkat, SYS_utimensat, SYS_fsync, SYS_getrandom,
   439 /* faccessat2 */,
   /* a write to nobody is no signal */
@@ -129,12 +130,14 @@ static const int calls[] = {
 
 #define SPECIAL (S_ISUID | S_ISGID | S_ISVTX)
 
-/* No mode makes a file that runs as somebody else, and no memory is code. */
+/* No mode makes a file that runs as somebody else, no name that is given up
+ * leaves a device, and no memory is code. */
 static const struct allow_shape shapes[] = {
   { SYS_openat, 3, SPECIAL, 0, 0 },
   { SYS_mkdirat, 2, SPECIAL, 0, 0 },
   { SYS_fchmod, 1, SPECIAL, 0, 0 },
   { SYS_fchmodat, 2, SPECIAL, 0, 0 },
+  { SYS_renameat2, 4, RENAME_WHITEOUT, 0, 0 },
   { SYS_mmap, 2, PROT_EXEC, 0, 0 },
   { SYS_mprotect, 2, PROT_EXEC, 0, 0 },
   { SYS_fcntl, 1, ~0u, F_GETFL, 0 },
