@@ -225,6 +225,33 @@ test_shared_counts (void **state)
   assert_in_range (signals, 16, 4096);
 }
 
+/* Node, java and go ask for more addresses than memory, and tools for figures of
+ * the machine; an interpreter's profile caps the former where it says so, and its
+ * filter leaves of the latter the processes. */
+static void
+test_what_ordinary_programs_count_on (void **state)
+{
+  struct coffer_sandbox_spec spec = { .size = sizeof spec, .lifeline = -1 };
+  const char *addresses[] = { "sh", "-c", "ulimit -v", NULL };
+  const char *list[] = { "ls", "/proc", NULL };
+
+  (void) state;
+  run ("ulimit -v; cat /proc/uptime /proc/loadavg /proc/meminfo");
+  assert_int_equal (strncmp (outcome.out, "unlimited\n", 10), 0);
+  assert_non_null (strstr (outcome.out, "MemAvailable:"));
+  assert_string_equal (outcome.err, "");
+  spec.address_bytes = UINT64_C (1) << 30;
+  assert_int_equal (host_run_once (&host, &spec, addresses, 20000, &outcome),
+                    COFFER_OK);
+  assert_string_equal (outcome.out, "1048576\n");
+  spec.filter = "strict";
+  assert_int_equal (host_run_once (&host, &spec, list, 20000, &outcome),
+                    COFFER_OK);
+  assert_non_null (strstr (outcome.out, "self\n"));
+  assert_null (strstr (outcome.out, "meminfo"));
+  assert_null (strstr (outcome.out, "uptime"));
+}
+
 /* Standard streams can be opened by their names. */
 static void
 test_streams_by_name (void **state)
@@ -323,6 +350,7 @@ main (void)
     cmocka_unit_test (test_ids), cmocka_unit_test (test_limits),
     cmocka_unit_test (test_soft_limits), cmocka_unit_test (test_memory),
     cmocka_unit_test (test_tools), cmocka_unit_test (test_shared_counts),
+    cmocka_unit_test (test_what_ordinary_programs_count_on),
     cmocka_unit_test (test_streams_by_name),
   };
 
