@@ -3,7 +3,7 @@
 # repository on this machine.  A full commit id pins; a branch does not; and what
 # a repository says of hooks, filters, submodules and links has no say.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
-roles both
+roles both alike
 needs python3 openssl git
 [ -x "$(git --exec-path)/git-http-backend" ] || skip_all git-http-backend
 umask 022

@@ -3,7 +3,7 @@
 # at once: each is refused by what is wrong, nothing of it is kept, and nothing
 # outside is touched.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
-roles both
+roles both alike
 needs python3
 umask 022
 without_conformance

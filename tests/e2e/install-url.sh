@@ -2,7 +2,7 @@
 # `coffer provider install https:…` from a server on loopback with an authority of
 # its own: pinned by a hash or refused, and whatever the server does.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
-roles both
+roles both alike
 needs python3 openssl
 umask 022
 without_conformance

@@ -3,7 +3,7 @@
 # this machine: what is taken, what is refused, and that nothing of that is kept.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 needs python3
-roles both
+roles both alike
 umask 022
 without_conformance
 providers=$COFFER_HOME/providers

@@ -2,7 +2,7 @@
 # --json of every command: each line of stdout is a document, success or not, and
 # an error is on stdout and not on stderr.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
-roles both
+roles both alike
 needs python3
 needs_sandbox
 

@@ -2,7 +2,7 @@
 # `coffer kit`: what it prints, keeps and compares.  What its cases find is
 # tried on broken providers elsewhere.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
-roles both
+roles both alike
 needs python3
 modules=$COFFER_BUILD/tests/e2e/modules
 [ -e "$modules/example.so" ] || skip_all "the modules of tests (make check builds them)"

@@ -9,8 +9,11 @@
 # that `ours` lists exactly the processes that it started and that still run.
 # `finish` adds a last test: nothing is left behind.
 #
-#   roles both        at the top: as root, the scenario is run once more as an
-#                     ordinary user that owns nothing
+#   roles both [alike]    at the top: as root, the scenario is run once more as an
+#                     ordinary user that owns nothing; `alike` where that runs no
+#                     code that the first does not, or that others do not run.
+#                     E2E_ROLES=one says that another build does the second,
+#                     E2E_ROLES=alike that it does so for those
 #   needs PROGRAM…    skip all of it when one is missing
 #   run CMD…          run it: $status, and the files $out and $err
 #   ok "what" CMD…    passes when the command succeeds
@@ -129,7 +132,12 @@ needs () {
   done
 }
 
-roles () { e2e_role=$1; }
+roles () { # both [alike]
+  case ${E2E_ROLES:-each}-${2:-} in
+    one-*|alike-alike) ;;
+    *) e2e_role=$1 ;;
+  esac
+}
 
 json () {
   python3 -c '

@@ -3,7 +3,7 @@
 # processes, mounts, control groups, files and records are afterwards what they
 # were before.  60 times a provider, 1000 with CHECK_SCALE 17 or more.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
-roles both
+roles both alike
 needs python3
 
 scale=${CHECK_SCALE:-1}

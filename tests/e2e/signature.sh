@@ -3,7 +3,7 @@
 # trusted.d, with the comment that was signed.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 needs python3 minisign
-roles both
+roles both alike
 umask 022
 config=$COFFER_HOME/config parrot=$COFFER_HOME/providers/parrot
 trusted=$config/trusted.d

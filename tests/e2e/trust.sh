@@ -3,7 +3,7 @@
 # conformance kit that is of these very bytes.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 needs python3
-roles both
+roles both alike
 umask 022
 parrot=$COFFER_HOME/providers/parrot
 mkdir -p "$parrot" "$COFFER_HOME/config"

@@ -2,7 +2,7 @@
 # What a wrong command line gets: one line with a code, a hint, a status, and
 # what --json makes of it; and that a full disk is not silence.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
-roles both
+roles both alike
 needs python3
 
 refused () { # what status code pattern CMD…

@@ -4,7 +4,7 @@
 # tested on is first tried without it.
 . "${COFFER_SOURCE:?}/tests/e2e/lib.sh"
 needs python3 tar
-roles both
+roles both alike
 coffer () { "$COFFER_BUILD/tests/mutants/coffer" "$@"; }
 call () { run coffer call reference "$@"; }
 said () { # RECORD EXPRESSION, of the only one of its kind
