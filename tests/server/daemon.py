@@ -160,10 +160,11 @@ def more (before, after):
 def held (pid):
     """As opened, but without what a daemon opens once and keeps: the folder of
     each provider that was asked for by name, and where dropped output goes; nor
-    the one sandbox that waits for /execute for a while, which has two."""
+    the sandbox that waits for /execute for a while, one for each profile of
+    Python code, which has two."""
     names = [name for name in opened (pid)
              if not re.search (r"/providers(-N)?$|^/dev/null$", name)]
-    waits = [name for name in names if "/run/runs/sb-" in name][:1]
+    waits = [name for name in names if "/run/runs/sb-" in name][:2]
     return more (waits + ["pipe:[N]"] * len (waits), names)
 
 
