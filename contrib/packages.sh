@@ -17,7 +17,7 @@ guest_packages='qemu-system-x86 user-mode-linux e2fsprogs attr util-linux strace
   kmod iproute2 mawk procps'
 
 # Container engines, which `make check-engines` starts for itself.
-engine_packages='docker.io podman runc conmon uidmap runsc catatonit busybox-static
+engine_packages='docker.io docker-registry podman runc conmon uidmap runsc catatonit busybox-static
   curl iproute2 util-linux procps'
 
 # A tool may come from another package than the one we would install.

@@ -394,8 +394,8 @@ find_image (struct making *making)
 static int32_t
 prepare (struct making *making)
 {
-  int32_t code = docker_spec_check (making->call, making->sandbox,
-                                    making->spec);
+  int32_t code = docker_spec_check (making->call, making->docker,
+                                    making->sandbox, making->spec);
 
   if (code == COFFER_OK)
     code = docker_container_name (making->call, making->docker,

@@ -204,8 +204,12 @@ void docker_maker_end (const struct docker *docker, const char *name,
 /* ---- spec.c: what a container is made of -------------------------------- */
 
 /* COFFER_OK, or UNSUPPORTED or INVALID with the field. */
-int32_t docker_spec_check (struct coffer_call *call, const char *sandbox,
+int32_t docker_spec_check (struct coffer_call *call,
+                           const struct docker *docker, const char *sandbox,
                            const struct coffer_sandbox_spec *spec);
+/* OK for the configured user, UNSUPPORTED with its number for any other. */
+int32_t docker_check_user (struct coffer_call *call,
+                           const struct docker *docker, const char *user);
 /* The body of a create; `entrypoint` is a list of words or NULL, and borrowed.
  * NULL: out of memory, or what is no UTF-8. */
 json_t *docker_spec_body (const struct docker *docker,

@@ -14,6 +14,7 @@
 #include <coffer/fd.h>
 #include <coffer/files.h>
 #include <coffer/process.h>
+#include <coffer/spec.h>
 
 #include "execs.h"
 
@@ -23,24 +24,21 @@
 
 /* ---- starting --------------------------------------------------------------------- */
 
+/* All commands of a sandbox are its one user's: what they leave behind in memory is
+ * that one's, and so are the program inside and its sockets. */
 static int32_t
-check_start (struct coffer_call *call, const char *const *argv,
-             const char *cwd, const struct coffer_exec_start_opts *opts)
+check_start (struct coffer_call *call, const struct docker *docker,
+             const char *const *argv, const char *cwd, int32_t in,
+             const struct coffer_exec_start_opts *opts)
 {
-  if (!argv || !argv[0])
-    return coffer_fail (call, COFFER_INVALID, "argv is empty");
-  if (cwd && cwd[0] != '/')
-    return coffer_fail (call, COFFER_INVALID, "cwd must be absolute");
-  if (OPTION (opts, user))
-    return coffer_fail (call, COFFER_UNSUPPORTED, "user: all commands of a "
-                        "sandbox have the user of its configuration");
-  if (OPTION (opts, warm))
-    return coffer_fail (call, COFFER_UNSUPPORTED, "this provider has no "
-                        "prepared interpreters");
-  if (OPTION (opts, tty)
-      && (OPTION (opts, rows) > 4096 || OPTION (opts, columns) > 4096))
-    return coffer_fail (call, COFFER_INVALID, "rows and columns are 1 to 4096");
-  return COFFER_OK;
+  static const char *const kept[] = {
+    "timeout_ms", "tty", "background", "rows", "columns", "user",
+    "output_cap_bytes", NULL,
+  };
+  int32_t code = coffer_exec_check (call, argv, cwd, in, opts, kept);
+
+  return code == COFFER_OK && OPTION (opts, user)
+         ? docker_check_user (call, docker, opts->user) : code;
 }
 
 static void
@@ -96,12 +94,10 @@ docker_exec_start (struct coffer_call *call, void *self, const char *sandbox,
   struct wire_request request;
   struct wire_info info;
   struct relay *relay;
-  int32_t code = check_start (call, argv, cwd, opts);
+  int32_t code = check_start (call, docker, argv, cwd, in, opts);
 
   if (code != COFFER_OK)
     return code;
-  if (OPTION (opts, tty) && in < 0)
-    return coffer_fail (call, COFFER_INVALID, "tty without a terminal");
   make_request (&request, &block, argv, env, cwd, opts);
   request.flags |= (in >= 0 ? WIRE_IN : 0) | (out >= 0 ? WIRE_OUT : 0)
                    | (err >= 0 ? WIRE_ERR : 0);
@@ -226,7 +222,7 @@ ask (struct coffer_call *call, struct docker *docker, const char *sandbox,
   if (code == COFFER_OK)
     code = stream_read_all (call, &stream, &sink);
   if (code == COFFER_OK && !asked->answered)
-    code = stream_fail (call, &stream);
+    code = stream_fail_sandbox (call, docker, sandbox, &stream);
   return code != COFFER_OK ? code : asked->failed;
 }
 

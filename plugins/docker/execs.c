@@ -515,7 +515,7 @@ relay_start (struct coffer_call *call, struct docker *docker,
     return code;
   }
   if (look (relay, info, NULL) == RELAY_NONE)
-    return stream_fail (call, &relay->stream);
+    return stream_fail_sandbox (call, docker, relay->sandbox, &relay->stream);
   relay_add (relay);
   return COFFER_OK;
 }

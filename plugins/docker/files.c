@@ -164,13 +164,8 @@ static int32_t
 work_end (struct work *work, struct docker *docker, const char *sandbox,
           const struct stream *stream)
 {
-  auto_sandbox struct docker_sandbox found = {0};
-  int32_t code;
-
-  if (work->answered)
-    return work_result (work);
-  code = docker_sandbox_find (work->call, docker, sandbox, &found);
-  return code == COFFER_OK ? stream_fail (work->call, stream) : code;
+  return work->answered ? work_result (work)
+         : stream_fail_sandbox (work->call, docker, sandbox, stream);
 }
 
 int32_t

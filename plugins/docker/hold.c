@@ -37,8 +37,11 @@ docker_attach (struct coffer_call *call, struct docker *docker,
   if (path.failed)
     return coffer_fail_errno (call, ENOMEM, "a request");
   request.path = path.data;
-  return coffer_http_upgrade (docker->http, call, "tcp", &request, &reply, fd)
-         == COFFER_OK ? COFFER_OK : docker_fail (call, &reply, "attach");
+  if (coffer_http_upgrade (docker->http, call, "tcp", &request, &reply, fd)
+      == COFFER_OK)
+    return COFFER_OK;
+  return reply.status >= 300 ? docker_fail (call, &reply, "attach")
+                             : coffer_http_fail (call, &reply);
 }
 
 /* "DEVICE INODE TARGET": what the host opened, which a path may no longer name

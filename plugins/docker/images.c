@@ -307,13 +307,15 @@ static int32_t
 fail_pull (struct coffer_call *call, const char *image, const char *why)
 {
   coffer_autobuffer struct coffer_buffer text = {0};
-  int is_denied = strcasestr (why, "denied") || strcasestr (why, "unauthor");
+  int is_denied = strcasestr (why, "denied") || strcasestr (why, "unauthor")
+                  || strcasestr (why, "no basic auth")
+                  || strcasestr (why, "authentication required");
 
   coffer_buffer_printf (&text, "pull %s: ", image);
   coffer_buffer_add_escaped (&text, why, strnlen (why, 400));
   if (is_denied)
-    coffer_buffer_add_string (&text, "; the provider's `registry_auth` names "
-                              "credentials");
+    coffer_buffer_add_string (&text, "; docker login, or the provider's "
+                              "`registry_auth`, names credentials");
   return coffer_fail (call, is_denied ? COFFER_UNAUTHENTICATED
                       : strcasestr (why, "not found")
                         || strcasestr (why, "unknown")

@@ -225,7 +225,7 @@ port_start (struct port *port)
 /* ---- dialling --------------------------------------------------------------- */
 
 static int32_t
-wait_answer (struct port *port)
+wait_answer (struct port *port, const char *sandbox)
 {
   const struct stream_sink sink = {take_out, take_frame, port};
   struct coffer_call *call = port->call;
@@ -238,7 +238,7 @@ wait_answer (struct port *port)
       return coffer_fail_errno (call, errno, "the engine");
     r = stream_read (&port->stream, &sink);
     if (r == 0 && !port->answered)
-      return stream_fail (call, &port->stream);
+      return stream_fail_sandbox (call, port->docker, sandbox, &port->stream);
     if (r < 0)
       return coffer_fail_errno (call, errno, "the engine's stream");
     if (r > 1)
@@ -266,7 +266,7 @@ open_port (struct port *port, const char *sandbox, uint32_t number, int *fd)
   request.port = number;
   code = stream_open (port->call, port->docker, sandbox, &request, NULL,
                       &port->stream);
-  return code == COFFER_OK ? wait_answer (port) : code;
+  return code == COFFER_OK ? wait_answer (port, sandbox) : code;
 }
 
 int32_t

@@ -114,19 +114,20 @@ is_gvisor (const struct docker *docker, const json_t *info)
 }
 
 /* To the machine a sandbox is one program there: what is over a cap ends all of it,
- * or keeps its kernel from beginning, and its files in memory have no number of
- * names. */
+ * or keeps its kernel from beginning, its files in memory have no number of names,
+ * and its clock of processors is another.  Its terminals tell nobody of a new size
+ * nor of an interrupt. */
 static int32_t
 emit_kernel (struct coffer_call *call, const struct docker *docker,
              const json_t *info)
 {
   static const char *const words[]
-    = {"limit.memory", "limit.pids", "limit.disk", NULL};
+    = {"limit.memory", "limit.pids", "limit.cpu", "limit.disk", "exec.tty", NULL};
 
   if (!is_gvisor (docker, info))
     return COFFER_OK;
   return fact (call, "host_kernel_shared", "absent", "gVisor: a kernel of its "
-               "own, which caps on memory and processes end as a whole",
+               "own, which caps end as a whole; its terminals send no signals",
                INFO, "use the engine's default runtime for exact caps", words);
 }
 

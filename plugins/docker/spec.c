@@ -23,6 +23,7 @@
 
 #define MEMORY_DEFAULT (UINT64_C (512) << 20)
 #define PIDS_DEFAULT 256
+#define PIDS_GVISOR 4096            /* threads of its kernel, which ends without */
 #define DISK_DEFAULT (UINT64_C (320) << 20)
 #define INODES_DEFAULT UINT64_C (65536)
 #define BLOCK 4096
@@ -109,15 +110,33 @@ check_mounts (struct coffer_call *call,
   return COFFER_OK;
 }
 
+/* Who is named is the one whom there is: by number, with the group or without. */
 int32_t
-docker_spec_check (struct coffer_call *call, const char *sandbox,
-                   const struct coffer_sandbox_spec *spec)
+docker_check_user (struct coffer_call *call, const struct docker *docker,
+                   const char *user)
+{
+  const char *own = docker->config.user;
+  const size_t size = strcspn (own, ":");
+  coffer_autobuffer struct coffer_buffer text = {0};
+
+  if (strcmp (user, own) == 0
+      || (strlen (user) == size && strncmp (user, own, size) == 0))
+    return COFFER_OK;
+  coffer_buffer_printf (&text, "all that runs is the user %s of the provider's "
+                        "configuration", own);
+  return refuse (call, COFFER_UNSUPPORTED, "user",
+                 text.failed ? "not to be chosen" : text.data);
+}
+
+int32_t
+docker_spec_check (struct coffer_call *call, const struct docker *docker,
+                   const char *sandbox, const struct coffer_sandbox_spec *spec)
 {
   static const char *const kept[] = {
     "template_name", "image", "profile", "env", "workdir", "memory_bytes",
     "cpu_millis", "pids", "disk_bytes", "inodes", "network", "mounts",
     "ttl_ms", "root_writable", "metadata", "lifeline", "single_exec", "filter",
-    "require", "file_bytes", "open_files", "ports", NULL,
+    "require", "file_bytes", "open_files", "ports", "user", NULL,
   };
   int32_t code = coffer_spec_check (call, sandbox, spec, kept);
 
@@ -128,6 +147,8 @@ docker_spec_check (struct coffer_call *call, const char *sandbox,
       && strcmp (spec->filter, "general") != 0)
     code = refuse (call, COFFER_UNSUPPORTED, "filter",
                    "only general, which is the engine's own");
+  if (code == COFFER_OK && spec->user)
+    code = docker_check_user (call, docker, spec->user);
   if (code == COFFER_OK)
     code = check_require (call, spec->require);
   if (code == COFFER_OK)
@@ -331,6 +352,17 @@ labels_of (const struct docker *docker, const char *sandbox,
   return labels;
 }
 
+static json_int_t
+pids_of (const struct docker *docker, const struct coffer_sandbox_spec *spec)
+{
+  const char *runtime = docker->config.runtime;
+
+  if (spec->pids)
+    return spec->pids;
+  return runtime && strncmp (runtime, "runsc", 5) == 0 ? PIDS_GVISOR
+                                                       : PIDS_DEFAULT;
+}
+
 static json_t *
 host_config_of (const struct docker *docker,
                 const struct docker_engine *engine, const char *name,
@@ -350,7 +382,7 @@ host_config_of (const struct docker *docker,
     "CapDrop", "ALL", "SecurityOpt", "no-new-privileges:true",
     "ReadonlyRootfs", !spec->root_writable,
     "Memory", (json_int_t) memory, "MemorySwap", (json_int_t) memory,
-    "PidsLimit", (json_int_t) (spec->pids ? spec->pids : PIDS_DEFAULT),
+    "PidsLimit", pids_of (docker, spec),
     "NetworkMode", "none", "IpcMode", "private", "CgroupnsMode", "private",
     "AutoRemove", spec->lifeline >= 0, "LogConfig", "Type", "none",
     "ShmSize", (json_int_t) SHM_BYTES, "Mounts", mounts,

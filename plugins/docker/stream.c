@@ -263,6 +263,16 @@ stream_fail (struct coffer_call *call, const struct stream *stream)
 }
 
 int32_t
+stream_fail_sandbox (struct coffer_call *call, struct docker *docker,
+                     const char *sandbox, const struct stream *stream)
+{
+  auto_sandbox struct docker_sandbox found = {0};
+  int32_t code = docker_sandbox_find (call, docker, sandbox, &found);
+
+  return code == COFFER_OK ? stream_fail (call, stream) : code;
+}
+
+int32_t
 stream_fail_frame (struct coffer_call *call, const void *bytes, size_t size)
 {
   const struct wire_failure *failure = bytes;

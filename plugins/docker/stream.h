@@ -47,6 +47,9 @@ int32_t stream_read_all (struct coffer_call *call, struct stream *stream,
                          const struct stream_sink *sink);
 /* For one that ended before the program said anything. */
 int32_t stream_fail (struct coffer_call *call, const struct stream *stream);
+/* The same of a sandbox: NOT_FOUND when that was its end. */
+int32_t stream_fail_sandbox (struct coffer_call *call, struct docker *docker,
+                             const char *sandbox, const struct stream *stream);
 /* coffer_fail for a WIRE_FAILED. */
 int32_t stream_fail_frame (struct coffer_call *call, const void *bytes,
                            size_t size);

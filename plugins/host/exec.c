@@ -12,6 +12,7 @@
 #include <coffer/buffer.h>
 #include <coffer/fd.h>
 #include <coffer/files.h>
+#include <coffer/spec.h>
 
 #include "host.h"
 
@@ -71,26 +72,6 @@ ask_exec (struct coffer_call *call, const struct host *host,
 }
 
 /* -- starting ---- */
-
-static int32_t
-check_start (struct coffer_call *call, const char *const *argv,
-             const char *cwd, const struct coffer_exec_start_opts *opts)
-{
-  if (!argv || !argv[0])
-    return coffer_fail (call, COFFER_INVALID, "argv is empty");
-  if (cwd && cwd[0] != '/')
-    return coffer_fail (call, COFFER_INVALID, "cwd must be absolute");
-  if (OPTION (opts, user))
-    return coffer_fail (call, COFFER_UNSUPPORTED, "user: the host provider "
-                        "runs commands as the caller");
-  if (OPTION (opts, background))
-    return coffer_fail (call, COFFER_UNSUPPORTED, "the host provider keeps no "
-                        "output of background commands");
-  if (OPTION (opts, warm))
-    return coffer_fail (call, COFFER_UNSUPPORTED, "the host provider has no "
-                        "prepared interpreters");
-  return COFFER_OK;
-}
 
 /* Sets flags and returns how many descriptors there are. */
 static size_t
@@ -156,6 +137,9 @@ host_exec_start (struct coffer_call *call, void *self, const char *sandbox,
                  const char *cwd, int32_t in, int32_t out, int32_t err,
                  const struct coffer_exec_start_opts *opts)
 {
+  static const char *const kept[] = {
+    "timeout_ms", "tty", "rows", "columns", "output_cap_bytes", NULL,
+  };
   int tty = OPTION (opts, tty) != 0, fds[KEEPER_FDS_MAX];
   coffer_autoclose int folder = -1, block = -1;
   struct keeper_request request = {
@@ -164,13 +148,11 @@ host_exec_start (struct coffer_call *call, void *self, const char *sandbox,
     .flags = tty ? KEEPER_EXEC_TTY : 0,
   };
   struct keeper_reply reply;
-  int32_t code = check_start (call, argv, cwd, opts);
+  int32_t code = coffer_exec_check (call, argv, cwd, in, opts, kept);
   size_t n;
 
   if (code != COFFER_OK)
     return code;
-  if (tty && in < 0)
-    return coffer_fail (call, COFFER_INVALID, "tty without a terminal");
   folder = sandbox_open (self, sandbox);
   if (folder < 0)
     return fail_sandbox (call, errno, sandbox);

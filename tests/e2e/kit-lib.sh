@@ -4,9 +4,10 @@
 
 # Every case that applies passed.  What probe takes away on this machine is a
 # skip here too, and then the run is incomplete for that reason alone; as is one
-# of a build with sanitizers.
+# of a build with sanitizers.  KIT_REPORTS: a folder that is given the report.
 kit_conformant () { # PROVIDER
   run coffer kit "$1" --json
+  [ -z "${KIT_REPORTS:-}" ] || cp "$out" "$KIT_REPORTS/${engine:-$1}.json"
   python3 - "$out" >"$T/kit" <<'PY' || { cat "$err" "$out" >&2; : >"$T/kit"; }
 import json, sys
 d = json.load (open (sys.argv[1], encoding="utf-8"))

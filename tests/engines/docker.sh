@@ -3,6 +3,7 @@
 . "$COFFER_SOURCE/tests/engines/lib.sh"
 . "$COFFER_SOURCE/tests/engines/hello.sh"
 . "$COFFER_SOURCE/tests/engines/provider.sh"
+. "$COFFER_SOURCE/tests/engines/registry.sh"
 . "$COFFER_SOURCE/tests/engines/trees.sh"
 . "$COFFER_SOURCE/tests/e2e/kit-lib.sh"
 needs python3
@@ -10,5 +11,7 @@ ok "docker: it comes up" engine_start docker
 hello
 provider_setup
 list_all
+list_images
+list_registry
 list_kit 'exec.t*'
 engine_finish

@@ -8,7 +8,7 @@
 #   engine_start KIND     docker, gvisor (the same with runsc as its runtime),
 #                         podman (as root, runc), rootless (an ordinary user's)
 #   api METHOD PATH [CURL-ARGUMENT…]    one request to it: the body to stdout
-#   image NAME            an image of busybox and nothing else
+#   image NAME            an image of busybox and nothing else; $image_changes
 #   inside CMD…           in its namespaces
 #   engine_kill           SIGKILL to the engine alone: containers go on
 #   engine_again          and started anew over what it has kept
@@ -266,6 +266,7 @@ image () { # NAME
     docker|gvisor) image_query="repo=${1%:*}&tag=${1##*:}" ;;
     *) image_query="repo=$1" ;;
   esac
+  image_query=$image_query${image_changes:+&$image_changes}
   api POST "/images/create?fromSrc=-&$image_query" -f \
     -H 'Content-Type: application/x-tar' -T "$E/busybox.tar" >"$out" 2>"$err"
 }

@@ -10,5 +10,6 @@ ok "podman: it comes up" engine_start podman
 hello
 provider_setup
 list_all
+list_images
 list_kit 'load.*'
 engine_finish

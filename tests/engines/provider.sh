@@ -51,7 +51,7 @@ provider_home () { # FOLDER
     printf 'config:\n  engine: "unix://%s"\n  image: box:1\n' "$socket"
     [ "$engine" != gvisor ] || printf '  runtime: runsc\n'
     [ "$engine" != gvisor ] \
-      || echo "without: [limit.memory, limit.pids, limit.disk]"
+      || echo "without: [limit.memory, limit.pids, limit.cpu, limit.disk, exec.tty]"
     [ "$engine" != rootless ] || ! lacks_cgroups \
       || echo "without: [limit.memory, limit.cpu, limit.pids, pause, metrics]"
   } >"$1/config/providers.d/$provider.yaml"
@@ -190,6 +190,55 @@ list_crash_create () {
   is "$engine: as many containers as sandboxes" \
     "$(json "$T/containers" 'len (d)')" "$(json "$out" 'len (d)')"
 }
+
+# ---- images and entrypoints --------------------------------------------------------------
+
+entrypoint () { # WORDS, or nothing
+  sed -i '/^  entrypoint:/d' "$operator"
+  [ -z "$1" ] || sed -i "s|^config:|&\n  entrypoint: \"$1\"|" "$operator"
+}
+
+# An image whose command ends at once is as good as any; what is asked for as an
+# entrypoint is the sandbox's life, and one that ends at once is none.
+list_images () {
+  operator=$COFFER_HOME/config/providers.d/$provider.yaml
+  image_changes='changes=CMD%20%5B%22true%22%5D'
+  ok "$engine: an image whose command ends at once" image brief:1
+  image_changes='changes=CMD%20%5B%22sleep%22%2C%221000%22%5D'
+  ok "$engine: and one whose goes on" image lasting:1
+  image_changes=
+  in_image brief:1 echo lives
+  is "$engine: what ends at once ends no sandbox" "$status $(cat "$out")" "0 lives"
+  containers_were=$(api GET '/containers/json?all=1' | json_count)
+  entrypoint image
+  run coffer sandbox create --image brief:1
+  like "$engine: as an entrypoint it fails the create, and that is said" \
+    "$status $(cat "$err")" '^[1-9] .*entrypoint ended at once, with 0: configure'
+  in_image lasting:1 sh -c 'cat /proc/[0-9]*/cmdline | tr "\0" " "'
+  like "$engine: one that goes on is run" "$status $(cat "$out")" '^0 .*sleep 1000'
+  entrypoint 'sleep 1001'
+  in_image lasting:1 sh -c 'cat /proc/[0-9]*/cmdline | tr "\0" " "'
+  like "$engine: an explicit one wins" "$status $(cat "$out")" '^0 .*sleep 1001'
+  unlike "$engine: over the image's" "$(cat "$out") -" 'sleep 1000'
+  entrypoint 'false'
+  run coffer sandbox create
+  like "$engine: one that fails at once" "$status $(cat "$err")" \
+    '^[1-9] .*entrypoint ended at once, with 1'
+  entrypoint ''
+  is "$engine: and nothing is left of any" \
+    "$(api GET '/containers/json?all=1' | json_count)" "$containers_were"
+  run coffer sandbox create --image no-such:1
+  like "$engine: an image that is nowhere" "$status $(cat "$err")" '^[1-9] .*no-such:1'
+}
+# What a command in a sandbox of it prints, and how it ends.
+in_image () { # IMAGE CMD…
+  in_image=$1
+  shift
+  id=$(coffer sandbox create --image "$in_image" 2>"$err") || { status=125; return; }
+  run coffer sandbox exec "$id" -- "$@"
+  coffer sandbox kill "$id" >/dev/null 2>&1
+}
+json_count () { python3 -c 'import json, sys; print (len (json.load (sys.stdin)))'; }
 
 # ---- two hosts -----------------------------------------------------------------------------
 

@@ -483,6 +483,22 @@ test_no_engine (void **state)
   engine_done ();
 }
 
+/* All that runs is one user. */
+static void
+test_user (void **state)
+{
+  (void) state;
+  assert_int_equal (docker_check_user (&host.call, docker, "60999"), COFFER_OK);
+  assert_int_equal (docker_check_user (&host.call, docker, "60999:60999"),
+                    COFFER_OK);
+  for (const char *const *user = (const char *const[]) {
+         "0", "root", "6099", "60999:0", "", NULL}; *user; user++) {
+    assert_int_equal (docker_check_user (&host.call, docker, *user),
+                      COFFER_UNSUPPORTED);
+    assert_non_null (strstr (host.message, "the user 60999:60999"));
+  }
+}
+
 static void
 test_config (void **state)
 {
@@ -568,7 +584,7 @@ main (void)
     TEST (test_refused), TEST (test_gone), TEST (test_past_its_time),
     TEST (test_paused_twice), TEST (test_list),
     TEST (test_list_making), TEST (test_no_engine),
-    TEST (test_config), TEST (test_time), TEST (test_lifeline),
+    TEST (test_user), TEST (test_config), TEST (test_time), TEST (test_lifeline),
   };
 
   return cmocka_run_group_tests_name ("docker", tests, harness_folder_new,

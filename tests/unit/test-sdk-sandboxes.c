@@ -103,6 +103,62 @@ a_field_that_is_not_kept_is_refused_by_name (void **state)
   fakehost_fini (&host);
 }
 
+static int32_t
+check_exec (struct fakehost *host, const char *name, const char *const *kept)
+{
+  static const char *const argv[] = {"true", NULL};
+  struct coffer_exec_start_opts spec = {.size = sizeof spec};
+
+  COFFER_OPTS_exec_start (SET, RSET)
+  fakehost_reset (host, TIMEOUT_MS);
+  return coffer_exec_check (&host->call, argv, NULL, 0, &spec, kept);
+}
+
+static void
+an_option_of_a_command_that_is_not_kept_is_refused_by_name (void **state)
+{
+  static const char *const names[] = {COFFER_OPTS_exec_start (NAME, RNAME)};
+  struct fakehost host;
+
+  (void) state;
+  fakehost_init (&host, TIMEOUT_MS);
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    const char *const kept[] = {"none", names[i], NULL};
+
+    assert_int_equal (check_exec (&host, names[i], kept), COFFER_OK);
+    assert_int_equal (check_exec (&host, names[i], NULL), COFFER_UNSUPPORTED);
+    assert_memory_equal (host.message, names[i], strlen (names[i]));
+  }
+  fakehost_fini (&host);
+}
+
+static void
+a_command_that_makes_no_sense_is_invalid (void **state)
+{
+  static const char *const argv[] = {"true", NULL}, *const none[] = {NULL};
+  static const char *const kept[] = {"tty", "rows", "columns", NULL};
+  struct coffer_exec_start_opts opts = {.size = sizeof opts, .tty = 1};
+  struct fakehost host;
+
+  (void) state;
+  fakehost_init (&host, TIMEOUT_MS);
+  assert_int_equal (coffer_exec_check (&host.call, argv, "/", -1, NULL, NULL),
+                    COFFER_OK);
+  assert_int_equal (coffer_exec_check (&host.call, none, NULL, -1, NULL, NULL),
+                    COFFER_INVALID);
+  assert_int_equal (coffer_exec_check (&host.call, argv, "x", -1, NULL, NULL),
+                    COFFER_INVALID);
+  assert_int_equal (coffer_exec_check (&host.call, argv, "/", -1, &opts, kept),
+                    COFFER_INVALID);
+  opts.rows = 4096;
+  assert_int_equal (coffer_exec_check (&host.call, argv, "/", 0, &opts, kept),
+                    COFFER_OK);
+  opts.columns = 4097;
+  assert_int_equal (coffer_exec_check (&host.call, argv, "/", 0, &opts, kept),
+                    COFFER_INVALID);
+  fakehost_fini (&host);
+}
+
 static void
 defaults_and_what_a_caller_does_not_know_are_no_demand (void **state)
 {
@@ -476,6 +532,9 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (ids_are_names_and_no_paths),
     cmocka_unit_test (a_field_that_is_not_kept_is_refused_by_name),
+    cmocka_unit_test (
+      an_option_of_a_command_that_is_not_kept_is_refused_by_name),
+    cmocka_unit_test (a_command_that_makes_no_sense_is_invalid),
     cmocka_unit_test (defaults_and_what_a_caller_does_not_know_are_no_demand),
     TEST (one_is_made_found_and_killed),
     TEST (an_id_that_exists_is_the_same_sandbox),

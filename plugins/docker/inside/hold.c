@@ -71,17 +71,18 @@ reap (pid_t entrypoint)
   return has_ended;
 }
 
-/* 1: it is to end. */
+/* 1: it is to end.  Read from the signalfd, under gVisor it would have no value. */
 static int
-take_signal (int signals, int timer)
+take_signal (const sigset_t *set, int timer)
 {
-  struct signalfd_siginfo info;
+  const struct timespec now = {0, 0};
+  siginfo_t info;
 
-  while (read (signals, &info, sizeof info) == sizeof info) {
-    if (info.ssi_signo == SIGUSR1 && info.ssi_code == SI_QUEUE
-             && info.ssi_ptr)
-      set_end (timer, (int64_t) info.ssi_ptr);
-    else if (info.ssi_signo == SIGTERM)
+  while (sigtimedwait (set, &info, &now) > 0) {
+    if (info.si_signo == SIGUSR1 && info.si_code == SI_QUEUE
+        && info.si_value.sival_ptr)
+      set_end (timer, (int64_t) info.si_value.sival_ptr);
+    else if (info.si_signo == SIGTERM)
       return 1;
   }
   return 0;
@@ -124,7 +125,7 @@ inside_hold (int argc, char **argv)
       return INSIDE_OK;
     if (poll (waits, 3, -1) < 0 && errno != EINTR)
       return INSIDE_FAILED;
-    if (waits[0].revents && take_signal (waits[0].fd, waits[1].fd))
+    if (waits[0].revents && take_signal (&set, waits[1].fd))
       return INSIDE_OK;
     if (waits[1].revents)
       return INSIDE_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `sandbox_create` is asked for, looked at before anything is made.
+/* What `sandbox_create` and `exec_start` are asked for, looked at before anything is
+ * made.
  *
  * No locks and no globals: any thread.  Part of libcoffer-provider.a. */
 
@@ -23,6 +24,14 @@ int coffer_id_is_valid (const char *id);
  * refused as well.  template_fd comes with template_name and is not looked at. */
 int32_t coffer_spec_check (struct coffer_call *call, const char *id,
                            const struct coffer_sandbox_spec *spec,
+                           const char *const *kept);
+
+/* The same of exec_start: INVALID for an empty argv, a cwd that is not absolute, a
+ * terminal that is not there or too large; UNSUPPORTED for the first option that is
+ * set and that `kept` does not have. */
+int32_t coffer_exec_check (struct coffer_call *call, const char *const *argv,
+                           const char *cwd, int32_t in,
+                           const struct coffer_exec_start_opts *opts,
                            const char *const *kept);
 
 #ifdef __cplusplus

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# Images from a registry that is one: a server of its own in the engine's network,
+# which wants a password.  Sourced by the scenario of an engine, after provider_setup.
+
+registry_start () {
+  needs docker-registry perl
+  registry=127.0.0.1:5000
+  mkdir -p "$E/registry"
+  # shellcheck disable=SC2016
+  perl -e 'print "reader:", crypt ("a-long-password", q($2y$05$abcdefghijklmnopqrstuu)), "\n"' \
+    >"$E/htpasswd"
+  cat >"$E/registry.yml" <<YAML
+version: 0.1
+log: {accesslog: {disabled: true}}
+storage: {filesystem: {rootdirectory: "$E/registry"}}
+http: {addr: "$registry"}
+auth: {htpasswd: {realm: coffer, path: "$E/htpasswd"}}
+YAML
+  inside_exec docker-registry serve "$E/registry.yml" >"$E/registry.log" 2>&1 &
+  registry_pid=$!
+  soon 30 registry_answers
+}
+registry_answers () {
+  [ "$(inside curl -s -o /dev/null -w '%{http_code}' "http://$registry/v2/")" = 401 ]
+}
+
+registry_auth () { # USER PASSWORD
+  printf '%s:%s' "$1" "$2" | base64 -w 0
+}
+
+# An image that has a layer of its own, pushed and then nowhere but in the registry.
+registry_fill () {
+  mkdir -p "$E/layer"
+  head -c 20000000 /dev/urandom >"$E/layer/bytes"
+  tar -C "$E/layer" -rf "$E/busybox.tar" --owner=0 --group=0 bytes
+  rm -rf "$E/layer"
+  image "$registry/fetched:1" || return 1
+  digest=$(api POST "/images/$registry/fetched/push?tag=1" -H "X-Registry-Auth: $(
+    printf '{"username": "reader", "password": "a-long-password"}' | base64 -w 0 \
+      | tr '+/' '-_')" | sed -n 's/.*"Digest":"\(sha256:[0-9a-f]*\)".*/\1/p')
+  registry_forget
+  [ -n "$digest" ]
+}
+registry_forget () {
+  api DELETE "/images/$registry/fetched:1?force=1" -o /dev/null
+  [ "$(api GET "/images/$registry/fetched:1/json" -o /dev/null -w '%{http_code}')" = 404 ]
+}
+
+list_registry () {
+  ok "$engine: a registry comes up, and wants a password" registry_start
+  ok "$engine: an image is in it, and in it alone" registry_fill
+  run coffer sandbox create --image "$registry/fetched:1"
+  like "$engine: without one nothing is pulled, and that is said" \
+    "$status $(cat "$err")" '^[1-9].* pull 127.0.0.1:5000/fetched:1: .*registry_auth'
+  DOCKER_CONFIG=$T/docker
+  export DOCKER_CONFIG
+  mkdir -p "$DOCKER_CONFIG"
+  printf '{"auths": {"%s": {"auth": "%s"}}}\n' "$registry" \
+    "$(registry_auth reader wrong-password)" >"$DOCKER_CONFIG/config.json"
+  run coffer sandbox create --image "$registry/fetched:1"
+  like "$engine: nor with another" "$status $(cat "$err")" '^[1-9].*registry_auth'
+  unlike "$engine: which is not shown" "$(cat "$err")" 'wrong-password'
+  printf '{"auths": {"%s": {"auth": "%s"}, "other": {"auth": "eDp5"}}}\n' "$registry" \
+    "$(registry_auth reader a-long-password)" >"$DOCKER_CONFIG/config.json"
+  run coffer sandbox create --image "$registry/fetched:no-such"
+  like "$engine: what the registry has not" "$status $(cat "$err")" \
+    '^[1-9].*pull 127.0.0.1:5000/fetched:no-such: '
+  list_registry_pull
+  end "$registry_pid"
+  unset DOCKER_CONFIG
+}
+
+# With the password of the docker command's own file, over a wire that takes some
+# seconds for it.
+list_registry_pull () {
+  inside tc qdisc add dev lo root tbf rate 60mbit burst 256kb latency 1s
+  python3 "$COFFER_SOURCE/tests/e2e/type.py" '[]' "$COFFER_BUILD/coffer" \
+    sandbox create --image "$registry/fetched:1" >"$out" 2>&1
+  inside tc qdisc del dev lo root
+  like "$engine: what is pulled has a bar on a terminal" "$(cat "$out")" \
+    'pulling the image.*[0-9] [KM]iB'
+  id=$(grep -o 'sb-[0-9a-z]\{26\}' "$out" | tail -1)
+  run coffer sandbox exec "$id" -- test -s /bytes
+  is "$engine: and is there" "$status" 0
+  api GET "/images/$registry/fetched:1/json" >"$T/image"
+  is "$engine: the one that was pushed" "$(json "$T/image" \
+    'd["RepoDigests"][0].split ("@")[1]')" "$digest"
+  run coffer sandbox info "$id" --json
+  is "$engine: and its sandbox says which" "$(json "$out" 'd["template"]')" \
+    "$registry/fetched:1@$(json "$T/image" 'd["Id"]')"
+  run coffer sandbox kill "$id"
+  ok "$engine: it is gone again" registry_forget
+  run coffer sandbox create --image "$registry/fetched@$digest"
+  is "$engine: an image is pulled by its digest" "$status" 0
+  id=$(cat "$out")
+  run coffer sandbox info "$id"
+  like "$engine: and that is recorded" "$(cat "$out")" "fetched@$digest"
+  run coffer sandbox kill "$id"
+  api DELETE "/images/$registry/fetched@$digest?force=1" -o /dev/null
+}
