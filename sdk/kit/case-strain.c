@@ -332,11 +332,11 @@ const struct kit_case kit_strain_cases[] = {
     KIT_NEEDS_WORKER },
   { "strain.leaks", "",
     "The worker holds no more descriptors, threads, children and memory after "
-    "many lives of a sandbox than after a few.", leaks, 60000,
+    "many lives of a sandbox than after a few.", leaks, 240000,
     KIT_NEEDS_WORKER },
   { "strain.odd-arguments", "",
     "Every operation with arguments that nobody sane gives answers with a code "
     "of the contract, the worker lives, and the next call works.",
-    odd_arguments, 60000 },
+    odd_arguments, 300000 },
   { NULL }
 };
