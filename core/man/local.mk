@@ -59,3 +59,16 @@ CLEANFILES += %D%/coffer-kit.1
 	$(SED) -e '/^@CASES@$$/{r '$@.cases -e 'd;}' \
 	  $(srcdir)/%D%/coffer-kit.1.in > $@.tmp && \
 	rm $@.list $@.cases && mv $@.tmp $@
+
+# What providers have been seen to do, from reports of the kit (tests/engines).
+nodist_man_MANS += %D%/coffer-providers.7
+EXTRA_DIST += %D%/coffer-providers.7.in %D%/providers.awk %D%/providers.tsv
+CLEANFILES += %D%/coffer-providers.7
+%D%/coffer-providers.7: %D%/coffer-providers.7.in %D%/providers.awk \
+    %D%/providers.tsv
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	$(AWK) -f $(srcdir)/%D%/providers.awk $(srcdir)/%D%/providers.tsv \
+	  > $@.table && \
+	$(SED) -e '/^@TABLE@$$/{r '$@.table -e 'd;}' \
+	  $(srcdir)/%D%/coffer-providers.7.in > $@.tmp && \
+	rm $@.table && mv $@.tmp $@
