@@ -216,6 +216,7 @@ ready_take (struct making *making)
     namespaces_read (making->proc, inodes);
   ids_hold = user_holds (making);
   aftermath_expect (making);
+  spare_follow (making->self, making);
   if (link_receive (&link, &reply, 0, call->deadline_ns, call->cancel_fd)
         == -1) {
     if (errno == ECONNRESET)

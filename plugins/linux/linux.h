@@ -108,6 +108,7 @@ struct spare {
   unsigned creations;           /* of this instance, as far as they count */
   int fresh;                    /* made for the sandbox that comes now */
   int threaded;                 /* there is a thread, in `maker` */
+  int beside;                   /* which has a processor beside this one's */
   int busy;                     /* the thread's alone, which makes it */
   int ending;                   /* the thread is to end */
   pthread_t thread;

@@ -8,6 +8,11 @@
  * has before it has a plan.  It has seen nothing of any sandbox, and ends as
  * every init does when its connection does.
  *
+ * It is begun as soon as the one before it has all that it needs of this
+ * process, which then has nothing to do until that is ready: the two are made
+ * beside each other.  With a single processor that would be the later for it,
+ * and the next is begun when the sandbox is there.
+ *
  * What it copied must still hold when it is taken: the mounts of this process,
  * the names in its root, its control groups, its rights.  Where anything
  * changed it is ended, and the sandbox gets an init made now. */
@@ -15,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,6 +254,15 @@ spare_thread (void *data)
   return NULL;
 }
 
+/* More of them than such a set has room for are several. */
+static int
+processors_several (void)
+{
+  cpu_set_t all;
+
+  return sched_getaffinity (0, sizeof all, &all) == -1 || CPU_COUNT (&all) > 1;
+}
+
 static int
 thread_start (struct linux_provider *self)
 {
@@ -267,6 +282,7 @@ thread_start (struct linux_provider *self)
   if (code == 0) {
     self->spare.maker = getpid ();
     self->spare.threaded = 1;
+    self->spare.beside = processors_several ();
   }
   return code == 0 ? 0 : -1;
 }
@@ -284,6 +300,34 @@ spare_due (const struct spare *spare, const struct init_prepare *shape)
          && (spare->maker == 0 || spare->maker == getpid ());
 }
 
+/* With the lock held. */
+static void
+spare_order (struct linux_provider *self, const struct init_prepare *shape)
+{
+  struct spare *spare = &self->spare;
+
+  if (!spare_due (spare, shape)
+      || (!spare->threaded && thread_start (self) == -1))
+    return;
+  spare->shape = *shape;
+  spare->busy = 1;
+  pthread_cond_signal (&spare->wake);
+}
+
+void
+spare_follow (struct linux_provider *self, const struct making *making)
+{
+  struct init_prepare shape;
+
+  if (!making->prepared)
+    return;
+  shape_fill (making, &shape);
+  pthread_mutex_lock (&self->lock);
+  if (self->spare.beside)
+    spare_order (self, &shape);
+  pthread_mutex_unlock (&self->lock);
+}
+
 void
 spare_refill (struct linux_provider *self, const struct making *making)
 {
@@ -294,12 +338,7 @@ spare_refill (struct linux_provider *self, const struct making *making)
   pthread_mutex_lock (&self->lock);
   if (spare->creations < CREATIONS_BEFORE)
     spare->creations++;
-  if (spare_due (spare, &shape)
-      && (spare->threaded || thread_start (self) == 0)) {
-    spare->shape = shape;
-    spare->busy = 1;
-    pthread_cond_signal (&spare->wake);
-  }
+  spare_order (self, &shape);
   spare->asked = shape;
   pthread_mutex_unlock (&self->lock);
 }

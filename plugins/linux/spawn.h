@@ -187,7 +187,9 @@ void spare_adopt (struct linux_provider *self,
 /* 1: the process that was made ahead, with ids, and is what is wanted. */
 int spare_take (struct linux_provider *self, const struct making *making,
                 struct init_process *out);
-/* After a creation: begins to make the next, when there will be one. */
+/* Begins to make the next, when there will be one: after a creation, and, where
+ * that took one, as soon as its init knows all that it needs. */
+void spare_follow (struct linux_provider *self, const struct making *making);
 void spare_refill (struct linux_provider *self, const struct making *making);
 
 /* ---- spawn.c ------------------------------------------------------------ */

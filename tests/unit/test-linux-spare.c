@@ -79,6 +79,43 @@ any_child (int64_t patience_ms)
   return pid;
 }
 
+/* Whether all other threads of this process sleep. */
+static int
+others_sleep (void)
+{
+  int sleep = 1;
+  glob_t tasks;
+  size_t i;
+
+  if (glob ("/proc/self/task/*/stat", 0, NULL, &tasks) != 0)
+    return 0;
+  for (i = 0; i < tasks.gl_pathc; i++) {
+    FILE *file = fopen (tasks.gl_pathv[i], "re");
+    char state = '?';
+    int tid = 0;
+
+    if (file) {
+      if (fscanf (file, "%d (%*[^)]) %c", &tid, &state) == 2
+          && tid != getpid () && state != 'S')
+        sleep = 0;
+      fclose (file);
+    }
+  }
+  globfree (&tasks);
+  return sleep;
+}
+
+/* A copy of a lock that a thread holds is held for ever. */
+static void
+maker_await (void)
+{
+  const int64_t until
+    = coffer_now_ns () + (int64_t) HARNESS_PATIENCE_MS * 1000000;
+
+  while (!others_sleep () && coffer_now_ns () < until)
+    poll (NULL, 0, 2);
+}
+
 /* Two sandboxes have been made and are gone: what is left is the spare. */
 static pid_t
 spare_of_two (void)
@@ -214,6 +251,41 @@ test_one_for_a_control_group_is_not_taken (void **state)
   assert_int_equal (waitpid (-1, NULL, WNOHANG | __WALL), -1);
 }
 
+/* The next is begun when the one that was taken has its plan: also when nothing
+ * comes of that, as here, where a file is to be a folder. */
+static void
+test_the_next_is_begun_before_one_is_ready (void **state)
+{
+  char path[] = "/tmp/coffer-spare-XXXXXX";
+  const int fd = mkstemp (path);
+  const struct coffer_mount file = { sizeof file, .source = path,
+                                     .source_fd = fd,
+                                     .target = "/workspace/file" },
+                            below = { sizeof below, .source = path,
+                                      .source_fd = fd,
+                                      .target = "/workspace/file/below" };
+  const struct coffer_mount *mounts[] = { &file, &below, NULL };
+  struct coffer_sandbox_spec spec = lasting;
+  pid_t spare = spare_of_two (), next;
+  cpu_set_t all;
+
+  (void) state;
+  assert_true (fd >= 0);
+  spec.mounts = mounts;
+  assert_int_not_equal (host_create (&host, "three", &spec), COFFER_OK);
+  assert_int_equal (kill (spare, 0), -1);
+  assert_int_equal (sched_getaffinity (0, sizeof all, &all), 0);
+  next = any_child (CPU_COUNT (&all) > 1 ? HARNESS_PATIENCE_MS : 100);
+  assert_int_equal (next > 0, CPU_COUNT (&all) > 1);
+  create ("four");
+  if (next > 0)
+    assert_int_equal (host.pid, next);
+  end ("four");
+  close (fd);
+  unlink (path);
+  linux_host_close (&host);
+}
+
 /* A child that was forked has its copies of the descriptors, and no more. */
 static void
 test_a_forked_process_leaves_it_alone (void **state)
@@ -222,6 +294,7 @@ test_a_forked_process_leaves_it_alone (void **state)
   int status = -1;
 
   (void) state;
+  maker_await ();
   pid = fork ();
   if (pid == 0) {
     if (host_create (&host, "forked", &lasting) != COFFER_OK)
@@ -310,6 +383,7 @@ main (void)
     cmocka_unit_test (test_a_dead_one_is_not_taken),
     cmocka_unit_test (test_one_of_another_shape_is_not_taken),
     cmocka_unit_test (test_one_for_a_control_group_is_not_taken),
+    cmocka_unit_test (test_the_next_is_begun_before_one_is_ready),
     cmocka_unit_test (test_a_forked_process_leaves_it_alone),
     cmocka_unit_test (test_one_with_other_mounts_is_not_taken),
   };
