@@ -95,11 +95,11 @@ etc_names_copy (struct linux_provider *self, struct coffer_buffer *out)
 }
 
 int
-etc_send (struct making *making)
+etc_send (struct linux_provider *self, int control,
+          const struct coffer_call *call)
 {
-  struct linux_provider *self = making->self;
   /* It has no answer: nobody is ever to take one for another's. */
-  struct link link = { .fd = making->control, .serial = UINT32_MAX };
+  struct link link = { .fd = control, .serial = UINT32_MAX };
   struct init_names body = { sizeof body, 0 };
   struct request request
     = { .type = INIT_NAMES, .body = &body, .size = sizeof body };
@@ -110,7 +110,7 @@ etc_send (struct making *making)
   if (r == 0) {
     request.more = self->etc_names.data;
     request.more_size = self->etc_names.size;
-    r = link_send (&link, &request, making->call);
+    r = link_send (&link, &request, call);
   }
   pthread_mutex_unlock (&self->lock);
   return r;

@@ -94,12 +94,15 @@ struct init_process {
   int control;                  /* our end of its connection */
   int proc;                     /* its folder in /proc */
   int late_network;             /* it has no network namespace yet */
+  int named;                    /* it was told what of /etc to show */
   struct ids ids;
 };
 
-/* When the names in / and in /etc last changed. */
+/* When the names in /, in /etc and beside what is shown below that last
+ * changed. */
+#define STAMPED_FOLDERS 5
 struct root_stamp {
-  int64_t seconds[2], ns[2];
+  int64_t seconds[STAMPED_FOLDERS], ns[STAMPED_FOLDERS];
 };
 
 /* The init of the next sandbox (spare.c). */

@@ -55,7 +55,8 @@ enum init_type {
   INIT_PAUSE = 16,              /* everything rests, but the init; DONE */
   INIT_RESUME = 17,             /* DONE */
   INIT_DIAL = 18,               /* DONE with a socket that is connecting */
-  INIT_NAMES = 19,              /* after PLAN: what of /etc to show; none */
+  INIT_NAMES = 19,              /* after PREPARE, unless it has a template: what
+                                 * of /etc to show; none */
   INIT_OUTSIDE = 20,            /* first on a connection to its socket, with a
                                  * descriptor of the user namespace that the
                                  * sandbox was made in: only who is outside of

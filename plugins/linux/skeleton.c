@@ -8,8 +8,8 @@
  * root, who is nobody in any sandbox: whatever else fell, nothing could be
  * written there.
  *
- * What it has of the machine is how / and /etc look: when one of them changes
- * it is made anew.  Sandboxes that have the old one keep it. */
+ * What it has of the machine is how / and /etc look, and where certificates
+ * are: when one of them changes it is made anew.  Sandboxes that have the old one keep it. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,12 +32,13 @@
 void
 root_stamp_take (struct root_stamp *out)
 {
-  static const char *const folders[2] = { "/", "/etc" };
+  static const char *const folders[STAMPED_FOLDERS]
+    = { "/", "/etc", "/etc/ssl", "/etc/pki", "/etc/pki/tls" };
   struct stat st;
   size_t i;
 
   memset (out, 0, sizeof *out);
-  for (i = 0; i < 2; i++)
+  for (i = 0; i < STAMPED_FOLDERS; i++)
     if (stat (folders[i], &st) == 0) {
       out->seconds[i] = st.st_mtim.tv_sec;
       out->ns[i] = st.st_mtim.tv_nsec;

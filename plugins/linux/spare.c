@@ -202,6 +202,18 @@ prepare_call (void)
                                .deadline_ns = coffer_now_ns () + PREPARE_NS };
 }
 
+/* All that it needs before there is a plan. */
+static int
+spare_tell (struct linux_provider *self, struct spare *spare,
+            const struct coffer_call *call)
+{
+  if (shape_send (self, &spare->init, &spare->shape, NULL, call) == -1
+      || etc_send (self, spare->init.control, call) == -1)
+    return -1;
+  spare->init.named = 1;
+  return 0;
+}
+
 static int
 spare_start (struct linux_provider *self, struct spare *spare)
 {
@@ -219,8 +231,7 @@ spare_start (struct linux_provider *self, struct spare *spare)
     return -1;
   wanted.ids = spare->init.ids;
   return init_start (self, &wanted, &spare->init, &text) == -1
-           ? -1 : shape_send (self, &spare->init, &spare->shape, NULL,
-                           &call);
+           ? -1 : spare_tell (self, spare, &call);
 }
 
 /* Nobody else touches the spare while it is busy. */

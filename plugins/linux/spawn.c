@@ -133,8 +133,7 @@ slot_give (struct linux_provider *self, int slot)
   pthread_mutex_unlock (&self->lock);
 }
 
-/* Runs in this process's memory while the calling thread waits: system calls
- * only. */
+/* In this process's memory while the calling thread waits: system calls only. */
 static int
 child_main (void *data)
 {
@@ -345,6 +344,7 @@ init_adopt (struct making *making, const struct init_process *init)
   making->control = init->control;
   making->proc = init->proc;
   making->late_network = init->late_network;
+  making->named = init->named;
 }
 
 /* Whose it will be; with the first process when that is there already. */
@@ -405,10 +405,11 @@ child_tell (struct making *making)
                     making->call) == -1 && errno != ECONNRESET)
       return coffer_fail_errno (making->call, errno, "what to prepare");
   }
+  if (!making->named && making->spec->template_name == NULL
+      && etc_send (making->self, making->control, making->call) == -1)
+    return tell_rest_failed (making, "the names in /etc");
   if (plan_send (making) == -1 && errno != ECONNRESET)
     return coffer_fail_errno (making->call, errno, "sending the plan");
-  if (etc_send (making) == -1)
-    return tell_rest_failed (making, "the names in /etc");
   if (making->late_network && netns_give (making) == -1)
     return tell_rest_failed (making, "the network namespace");
   /* Here, as the init is at work now and this process waits for it. */

@@ -55,6 +55,7 @@ struct making {
   pid_t pid;
   int prepared;                 /* it was told what, being made ahead */
   int late_network;             /* it has none yet */
+  int named;                    /* its init knows what of /etc to show */
   struct cgroup cgroup;
   const char *lacking[4];       /* limits that do not hold */
   const char *uncapped;         /* where more than the disk may be written */
@@ -158,8 +159,9 @@ int32_t network_begin (struct making *making);
 
 /* With the lock held: as they are now, in self->etc_names.  0, or -1. */
 int etc_names_renew (struct linux_provider *self);
-/* After the plan: what of the host's /etc is shown.  -1 with errno. */
-int etc_send (struct making *making);
+/* After what to prepare: what of the host's /etc is shown.  -1 with errno. */
+int etc_send (struct linux_provider *self, int control,
+              const struct coffer_call *call);
 
 /* ---- aftermath.c -------------------------------------------------------- */
 

@@ -104,8 +104,6 @@ request_answer (int fd, const struct init_header *request)
   const uint32_t serial = request->serial;
   int litter = -1;
 
-  if (request->type == INIT_NAMES)
-    return;
   if (strcmp (mode, "litter") == 0)
     litter = open ("/dev/null", O_RDONLY);
   if (strcmp (mode, "flood") == 0)
@@ -150,8 +148,9 @@ main (void)
 
   signal (SIGPIPE, SIG_IGN);
   packet_give (0, INIT_HELLO, 0, &hello, sizeof hello, -1);
-  /* What to prepare comes before. */
-  if (recv (0, packet, sizeof packet, 0) <= 0 || plan_take (0) == -1)
+  /* What to prepare comes before, and what of /etc. */
+  if (recv (0, packet, sizeof packet, 0) <= 0
+      || recv (0, packet, sizeof packet, 0) <= 0 || plan_take (0) == -1)
     return 1;
   if (strcmp (mode, "lie") != 0)
     setrlimit (RLIMIT_NPROC, strcmp (mode, "few") == 0 ? &few : &limit);

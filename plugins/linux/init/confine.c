@@ -19,6 +19,26 @@
 
 /* ---- capabilities ------------------------------------------------------- */
 
+static int bounded;
+
+/* What no program that is started could get; what this process has, it has until
+ * there is a sandbox. */
+void
+capabilities_bound (void)
+{
+  long r;
+  int i;
+
+  bounded = 1;
+  must ("securebits", SYS (prctl, PR_SET_SECUREBITS_, SECUREBITS_, 0, 0, 0));
+  for (i = 0; i < 64; i++) {
+    r = SYS (prctl, PR_CAPBSET_DROP_, i, 0, 0, 0);
+    if (r == -EINVAL_)          /* beyond the last one of this kernel */
+      break;
+    must ("capability bounding set", r);
+  }
+}
+
 static void
 capabilities_drop (void)
 {
@@ -27,16 +47,9 @@ capabilities_drop (void)
     int pid;
   } header = { 0x20080522, 0 };
   uint32_t data[6];
-  long r;
-  int i;
 
-  must ("securebits", SYS (prctl, PR_SET_SECUREBITS_, SECUREBITS_, 0, 0, 0));
-  for (i = 0; i < 64; i++) {
-    r = SYS (prctl, PR_CAPBSET_DROP_, i, 0, 0, 0);
-    if (r == -EINVAL_)          /* beyond the last one of this kernel */
-      break;
-    must ("capability bounding set", r);
-  }
+  if (!bounded)
+    capabilities_bound ();
   must ("ambient capabilities", SYS (prctl, PR_CAP_AMBIENT_, 4, 0, 0, 0));
   memset (data, 0, sizeof data);
   must ("capset", SYS (capset, &header, data));

@@ -171,6 +171,7 @@ struct facts {
 void template_facts (struct facts *facts);
 void fact_add (struct facts *facts, const char *name, const char *state,
                const char *value, const char *how, const char *remedy);
+void capabilities_bound (void);
 void confine_all (const struct plan *plan, struct facts *facts);
 
 /* ---- landlock.c --------------------------------------------------------- */

@@ -110,6 +110,7 @@ static void
 sandbox_prepare (struct packet *packet, struct plan *plan)
 {
   shape_read (packet, plan);
+  plan->control = control_fd;
   strict_mode = (plan->shape.flags & PLAN_STRICT) != 0;
   setup_begin (plan);
 }
@@ -118,7 +119,6 @@ static void
 sandbox_make (struct packet *packet, struct plan *plan)
 {
   plan_read (packet, plan);
-  plan->control = control_fd;
   durable = (plan->body.flags & PLAN_DURABLE) != 0;
   outer_userns = plan->body.userns;
   single_mode = (plan->body.flags & PLAN_SINGLE) != 0;
@@ -497,7 +497,6 @@ request_serve (struct connection *connection, struct packet *packet)
     namespaces_note (ready.ns_inodes);
     ready_send (connection->fd, serial, -1);
     return;
-  case INIT_NAMES:              /* a template has an /etc of its own */
   case INIT_OUTSIDE:            /* it is known to be */
     return;
   case INIT_END:

@@ -329,19 +329,27 @@ etc_wanted (const char *name)
   return 0;
 }
 
-/* What the host's /etc has of the things that programs cannot do without. */
+static char names[ETC_NAMES_BYTES + 1];
+static size_t names_size;
+
+/* The message after the one that said what to prepare. */
 static void
-etc_show (const struct plan *plan)
+names_take (const struct plan *plan)
 {
-  static char names[ETC_NAMES_BYTES + 1];
-  const size_t size
+  names_size
     = (size_t) must ("names in /etc", names_receive (plan->control, names,
                                                      ETC_NAMES_BYTES));
+  names[names_size] = '\0';
+}
+
+/* What the host's /etc has of the things that programs cannot do without. */
+static void
+etc_show (void)
+{
   char path[300];
   size_t at;
 
-  names[size] = '\0';
-  for (at = 0; at < size; at += strlen (names + at) + 1) {
+  for (at = 0; at < names_size; at += strlen (names + at) + 1) {
     if (!etc_wanted (names + at))
       setup_fail ("/etc", -EPROTO_);
     host_show (text_join (path, sizeof path, "/etc/", names + at, NULL));
@@ -535,16 +543,24 @@ ids_take (const struct plan *plan)
   must ("setresuid", SYS (setresuid, uid, uid, uid));
 }
 
+/* After it no name of the old root leads anywhere.  An ordinary user's mounts
+ * are found again by theirs, and a template is all of the root: there it comes
+ * last. */
 static void
-root_enter (const struct plan *plan)
+root_enter (void)
 {
-  struct attributes attributes = { .set = ATTR_RDONLY_ };
-
   must ("root: enter", SYS (fchdir, root));
   must ("root: pivot", SYS (pivot_root, ".", "."));
   if (LAYER_ON (DETACH))
     must ("root: detach the old one", SYS (umount2, ".", MNT_DETACH_));
   must ("root: chdir", SYS (chdir, "/"));
+}
+
+static void
+root_settle (const struct plan *plan)
+{
+  struct attributes attributes = { .set = ATTR_RDONLY_ };
+
   if (!(plan->shape.flags & PLAN_ROOT_WRITABLE))
     must ("root: read-only",
           SYS (mount_setattr, AT_FDCWD_, "/", 0, &attributes,
@@ -556,6 +572,12 @@ static int
 template_is (const struct plan *plan)
 {
   return (plan->shape.flags & PLAN_TEMPLATE) != 0;
+}
+
+static int
+root_entered_early (const struct plan *plan)
+{
+  return (plan->shape.flags & PLAN_PRIVILEGED) != 0 && !template_is (plan);
 }
 
 /* What no plan has a say in. */
@@ -579,9 +601,16 @@ world_begin (const struct plan *plan)
   devices_make ();
   data_make (plan);
   proc_make ();
+  if (!template_is (plan)) {
+    names_take (plan);
+    etc_show ();
+    certificates_show ();
+    localtime_make ();
+  }
+  if (root_entered_early (plan))
+    root_enter ();
 }
 
-/* Files of the host's /etc come last: each can be another one by then. */
 static void
 world_end (const struct plan *plan)
 {
@@ -589,13 +618,11 @@ world_end (const struct plan *plan)
     template_show (plan);
     etc_make (plan);
     template_finish ();
-  } else {
-    etc_show (plan);
-    certificates_show ();
-    localtime_make ();
   }
   mounts_show (plan);
-  root_enter (plan);
+  if (!root_entered_early (plan))
+    root_enter ();
+  root_settle (plan);
 }
 
 void
@@ -611,6 +638,10 @@ setup_begin (const struct plan *plan)
     must ("prctl dumpable", SYS (prctl, 4, 0, 0, 0, 0));
   if (LAYER_ON (MOUNT))
     world_begin (plan);
+  else if (!template_is (plan))
+    names_take (plan);
+  if (LAYERS_WHOLE)
+    capabilities_bound ();
 }
 
 void
@@ -621,7 +652,6 @@ setup_end (const struct plan *plan)
                            strlen (plan->hostname)));
   if (LAYER_ON (MOUNT))
     world_end (plan);
-  /* The names were the message before. */
   if (network_late)
     network_join (plan->control);
   if (LAYER_ON (NET))
