@@ -9,6 +9,7 @@
 
 #include <coffer/fd.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "python/warm.h"
@@ -16,13 +17,14 @@
 
 #define KNOWN_MOST 32
 #define OPEN_MS 20000
+#define METRICS_MS 2000
 #define AGAIN_NS INT64_C (60000000000)  /* after one that could not be had */
 
 /* Of one provider, profile, runner and list of modules. */
 struct known {
   struct known *next;
   const struct host *host;
-  const struct provider *of;    /* one that was upgraded since has others */
+  struct provider *of;          /* one that was upgraded since has others */
   char *provider, *profile, *modules;
   uint64_t runner;              /* a sum of its bytes: it is our own file */
   char *handle;                 /* NULL: there is none */
@@ -213,4 +215,58 @@ warm_forget (struct host *host, const char *provider, const char *handle)
       known->again_ns = 0;
     }
   pthread_mutex_unlock (&lock);
+}
+
+/* ---- what they take ----------------------------------------------------- */
+
+struct shown {
+  struct provider *of;
+  char *profile, *handle;
+};
+
+static void
+shown_free (struct shown *shown, size_t n)
+{
+  for (; n-- > 0; shown++) {
+    free (shown->profile);
+    free (shown->handle);
+  }
+}
+
+static size_t
+shown_take (struct host *host, struct shown shown[KNOWN_MOST])
+{
+  const struct known *known;
+  size_t n = 0;
+
+  pthread_mutex_lock (&lock);
+  for (known = all; known && n < KNOWN_MOST; known = known->next)
+    /* Of a provider that was replaced no worker is started for this. */
+    if (known->handle && known->host == host
+        && host_is_todays (host, known->of))
+      shown[n++] = (struct shown){ known->of, strdup (known->profile),
+                                   strdup (known->handle) };
+  pthread_mutex_unlock (&lock);
+  return n;
+}
+
+void
+warm_each (struct host *host,
+           void (*visit) (void *data, const char *provider,
+                          const char *profile, const json_t *uses),
+           void *data)
+{
+  struct shown shown[KNOWN_MOST];
+  const size_t n = shown_take (host, shown);
+  size_t i;
+
+  for (i = 0; i < n; i++) {
+    auto_json json_t *uses = NULL;
+
+    if (shown[i].profile && shown[i].handle
+        && provider_metrics (shown[i].of, shown[i].handle, METRICS_MS, &uses)
+             == 0)
+      visit (data, provider_id (shown[i].of), shown[i].profile, uses);
+  }
+  shown_free (shown, n);
 }

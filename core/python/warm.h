@@ -5,6 +5,8 @@
 #ifndef PYTHON_WARM_H
 #define PYTHON_WARM_H
 
+#include <jansson.h>
+
 #include "policy/profile.h"
 #include "sandbox/sandbox.h"
 
@@ -14,6 +16,12 @@
 char *warm_handle (struct host *host, const char *provider,
                    const struct profile *profile, const char *runner,
                    size_t runner_size);
+/* Calls back for each that there is with what it takes, as its provider counts
+ * (the operation `metrics`); providers that do not are left out. */
+void warm_each (struct host *host,
+                void (*visit) (void *data, const char *provider,
+                               const char *profile, const json_t *uses),
+                void *data);
 /* The provider does not know it any more: it is asked for anew. */
 void warm_forget (struct host *host, const char *provider,
                   const char *handle);

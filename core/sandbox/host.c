@@ -389,6 +389,21 @@ host_former (struct host *host, const char *sandbox)
 }
 
 int
+host_is_todays (struct host *host, const struct provider *provider)
+{
+  const struct opened *opened;
+  int is = 0;
+
+  pthread_mutex_lock (&host->lock);
+  look_locked (host);
+  for (opened = host->opened; opened; opened = opened->next)
+    is |= opened->provider == provider && !opened->replaced
+          && !opened->refused;
+  pthread_mutex_unlock (&host->lock);
+  return is;
+}
+
+int
 host_provider_of (struct host *host, const char *id, const char *sandbox,
                   struct provider **out, struct error **err)
 {

@@ -98,6 +98,12 @@ int host_forget (struct host *host, const char *id, struct error **err);
 
 struct sandbox_record *sandbox_record_copy (const struct sandbox_record *from);
 
+/* Whether it is the one of its id still, and may be used. */
+int host_is_todays (struct host *host, const struct provider *provider);
+/* `metrics` of something of a provider's, within so many milliseconds. */
+int provider_metrics (struct provider *provider, const char *of, int64_t ms,
+                      json_t **out);
+
 /* Kills through the provider; *gone when it knew nothing of it. */
 int provider_kill (struct provider *provider, const char *id,
                    const struct provider_call *call, int *gone,

@@ -28,6 +28,30 @@ sink_metric (void *data, const struct contract_record *type, void *record)
   return json_object_set_new (data, metric->name, value);
 }
 
+static int
+metrics_ask (struct provider *provider, const char *id,
+             struct provider_call *call, json_t **out, struct error **err)
+{
+  auto_json json_t *metrics = json_object ();
+
+  call->sink.record = sink_metric;
+  call->sink.data = metrics;
+  if (INVOKE (provider, call, err, metrics, .sandbox = id) < 0)
+    return -1;
+  *out = steal (metrics);
+  return 0;
+}
+
+int
+provider_metrics (struct provider *provider, const char *of, int64_t ms,
+                  json_t **out)
+{
+  struct provider_call call = call_in (ms, -1);
+
+  return provider_claims (provider, "metrics")
+           ? metrics_ask (provider, of, &call, out, NULL) : -1;
+}
+
 int
 sandbox_metrics (struct host *host, const char *id,
                  const struct provider_call *call, json_t **out,
@@ -35,16 +59,9 @@ sandbox_metrics (struct host *host, const char *id,
 {
   auto_sandbox_record struct sandbox_record *record = NULL;
   struct provider_call inner = call ? *call : call_in (60000, -1);
-  auto_json json_t *metrics = json_object ();
   struct provider *provider;
 
-  if (host_reach (host, id, &record, &provider, err) < 0
-      || claim_require (provider, "metrics", err) < 0)
-    return -1;
-  inner.sink.record = sink_metric;
-  inner.sink.data = metrics;
-  if (INVOKE (provider, &inner, err, metrics, .sandbox = id) < 0)
-    return -1;
-  *out = steal (metrics);
-  return 0;
+  return host_reach (host, id, &record, &provider, err) < 0
+             || claim_require (provider, "metrics", err) < 0
+           ? -1 : metrics_ask (provider, id, &inner, out, err);
 }

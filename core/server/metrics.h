@@ -83,4 +83,7 @@ int metrics_write (struct metrics *metrics, struct coffer_buffer *out);
 /* This process, by the names that every client library gives: a source. */
 void metrics_process (void *data, struct metrics_page *page);
 
+/* Interpreters that stand ready: a source, of a host. */
+void metrics_warm (void *host, struct metrics_page *page);
+
 #endif /* SERVER_METRICS_H */

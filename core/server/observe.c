@@ -152,6 +152,8 @@ observer_fill (struct observer *observer, const struct observe_config *config,
       || metrics_add_source (observer->metrics, metrics_process, NULL, err) < 0
       || metrics_add_source (observer->metrics, server_write, observer, err)
            < 0
+      || metrics_add_source (observer->metrics, metrics_warm, server->host,
+                             err) < 0
       || errors_ring_open (state, &observer->errors, err) < 0
       || audit_begin (server, config, &observer->audit, err) < 0
       || refusals_new (audit, observer, &observer->refusals, err) < 0)

@@ -3,7 +3,7 @@
 core_server_libserver_a_SOURCES += \
   %D%/audit.c %D%/audit.h \
   %D%/errors-ring.c %D%/errors-ring.h \
-  %D%/metrics.c %D%/metrics-process.c %D%/metrics.h \
+  %D%/metrics.c %D%/metrics-process.c %D%/metrics-warm.c %D%/metrics.h \
   %D%/observe.c %D%/observe-config.c %D%/observe-routes.c %D%/observe.h \
   %D%/refusals.c %D%/refusals.h \
   %D%/trace.c %D%/trace.h \

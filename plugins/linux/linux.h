@@ -486,6 +486,13 @@ int32_t linux_port_resolve (struct coffer_call *call, void *self,
 int32_t linux_port_dial (struct coffer_call *call, void *self,
                          const char *sandbox, uint32_t port,
                          const struct coffer_port_dial_opts *opts);
+struct metric {
+  const char *name;
+  double value;
+  int known;
+};
+int32_t metrics_emit (struct coffer_call *call, const struct metric *metrics,
+                      size_t n);
 int32_t linux_metrics (struct coffer_call *call, void *self,
                        const char *sandbox,
                        const struct coffer_metrics_opts *opts);
@@ -509,9 +516,12 @@ struct zygote {
 };
 #define ZYGOTE_NONE { .pidfd = -1, .control = -1 }
 
+/* No sandbox's id begins with it. */
+#define WARM_LETTER 'w'
+
 struct warm {
   struct warm *next;
-  unsigned number;              /* the handle is w and this */
+  unsigned number;              /* the handle is WARM_LETTER and this */
   unsigned users;               /* calls that are at it now */
   char *profile;
   struct coffer_buffer program;
@@ -520,6 +530,7 @@ struct warm {
   pthread_mutex_t busy;         /* of what follows */
   struct zygote now, coming;    /* the one that serves; what is to replace it */
   struct zygote going;          /* and the one before, with what it was asked */
+  uint64_t copies, begun;       /* of all that have served, and how many */
 };
 
 /* Whether there is an extension for it at all. */
@@ -569,6 +580,9 @@ int32_t warm_fits (struct coffer_call *call, const struct sandbox *sb);
 int32_t warm_send (struct linux_provider *self, struct coffer_call *call,
                    struct warm *warm, struct link *link,
                    struct request *request, int *fds, pid_t *asked);
+/* `metrics` of a handle. */
+int32_t warm_metrics (struct linux_provider *self, struct coffer_call *call,
+                      const char *handle);
 /* It did not, for as long as an init waits: another one is to be made. */
 void warm_stuck (struct warm *warm, pid_t asked);
 

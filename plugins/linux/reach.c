@@ -205,13 +205,7 @@ linux_port_dial (struct coffer_call *call, void *self, const char *sandbox,
 
 /* ---- metrics ------------------------------------------------------------ */
 
-struct metric {
-  const char *name;
-  double value;
-  int known;
-};
-
-static int32_t
+int32_t
 metrics_emit (struct coffer_call *call, const struct metric *metrics,
               size_t n)
 {
@@ -241,9 +235,12 @@ linux_metrics (struct coffer_call *call, void *data, const char *sandbox,
   struct init_state state;
   coffer_unfilled struct reply reply;
   int grouped, disk;
-  int32_t code = sandbox_reach (self, call, sandbox, &link);
+  int32_t code;
 
   (void) opts;
+  if (*sandbox == WARM_LETTER)
+    return warm_metrics (self, call, sandbox);
+  code = sandbox_reach (self, call, sandbox, &link);
   if (code != COFFER_OK)
     return code;
   if (link_ask (&link, &request, &reply, call) == -1

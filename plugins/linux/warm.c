@@ -22,6 +22,7 @@
 #define NOTHING "no interpreter can be made ready here"
 #define PROGRAM_MAX (1u << 20)
 #define WARMS_MAX 16
+#define WARM_NAME_SIZE 16
 #define MODULES_MAX 64
 #define MODULE_NAME_MAX 128
 #define RUNS_MOST 1000
@@ -68,7 +69,36 @@ warm_front_locked (struct linux_provider *self, struct warm *warm)
     *at = warm->next;
   warm->next = self->warms;
   self->warms = warm;
-  warm->users++;
+}
+
+static void
+warm_name (const struct warm *warm, char out[WARM_NAME_SIZE])
+{
+  snprintf (out, WARM_NAME_SIZE, "%c%u", WARM_LETTER, warm->number);
+}
+
+/* A user of it, or NULL. */
+static struct warm *
+warm_use_locked (struct linux_provider *self, const char *handle)
+{
+  struct warm *warm;
+  char name[WARM_NAME_SIZE];
+
+  for (warm = self->warms; warm != NULL; warm = warm->next) {
+    warm_name (warm, name);
+    if (strcmp (name, handle) == 0) {
+      warm->users++;
+      return warm;
+    }
+  }
+  return NULL;
+}
+
+static int32_t
+warm_unknown (struct coffer_call *call, const char *handle)
+{
+  return fail_with (call, COFFER_NOT_FOUND,
+                    "warm: nothing stands ready by the name %.32s", handle);
 }
 
 int32_t
@@ -76,22 +106,16 @@ warm_find (struct linux_provider *self, struct coffer_call *call,
            const char *handle, struct warm **out)
 {
   struct warm *warm;
-  char name[16];
 
   if (zygote_python () == NULL)
     return coffer_fail (call, COFFER_UNSUPPORTED, "warm: " NOTHING);
   pthread_mutex_lock (&self->lock);
-  for (warm = self->warms; warm != NULL; warm = warm->next) {
-    snprintf (name, sizeof name, "w%u", warm->number);
-    if (strcmp (name, handle) == 0) {
-      warm_front_locked (self, warm);
-      break;
-    }
-  }
+  warm = warm_use_locked (self, handle);
+  if (warm != NULL)
+    warm_front_locked (self, warm);
   pthread_mutex_unlock (&self->lock);
   if (warm == NULL)
-    return fail_with (call, COFFER_NOT_FOUND,
-                      "warm: nothing stands ready by the name %.32s", handle);
+    return warm_unknown (call, handle);
   *out = warm;
   return COFFER_OK;
 }
@@ -226,8 +250,10 @@ warm_keep (struct linux_provider *self, struct warm *take_warm)
       found = take_warm;
     }
   }
-  if (found != NULL)
+  if (found != NULL) {
+    found->users++;
     warm_front_locked (self, found);
+  }
   pthread_mutex_unlock (&self->lock);
   if (surplus != NULL)
     warm_free (surplus);
@@ -263,6 +289,7 @@ warm_replace (struct linux_provider *self, struct coffer_call *call,
   warm->going = warm->now;
   zygote_dismiss (&warm->going);
   warm->now = warm->coming;
+  warm->begun++;
   warm->coming = (struct zygote) ZYGOTE_NONE;
   return COFFER_OK;
 }
@@ -282,7 +309,9 @@ warm_ready (struct linux_provider *self, struct coffer_call *call,
   code = zygote_start (self, call, warm, &warm->now);
   if (code == COFFER_OK)
     code = zygote_await (call, &warm->now, 1);
-  if (code != COFFER_OK)
+  if (code == COFFER_OK)
+    warm->begun++;
+  else
     zygote_end (&warm->now);
   return code;
 }
@@ -306,7 +335,7 @@ linux_warm_open (struct coffer_call *call, void *data, const char *profile,
   struct linux_provider *self = data;
   struct coffer_exec_info info = { sizeof info };
   struct warm *warm = calloc (1, sizeof *warm);
-  char name[16];
+  char name[WARM_NAME_SIZE];
   int32_t code;
 
   if (warm == NULL)
@@ -328,13 +357,105 @@ linux_warm_open (struct coffer_call *call, void *data, const char *profile,
     return fail_with (call, COFFER_LIMIT, "warm: at most %d at once",
                       WARMS_MAX);
   code = warm_check (self, call, warm);
-  snprintf (name, sizeof name, "w%u", warm->number);
+  warm_name (warm, name);
   warm_leave (self, warm);
   if (code != COFFER_OK)
     return code;
   info.exec = name;
   info.state = "running";
   return coffer_emit_exec_info (call, &info);
+}
+
+/* ---- what they take ----------------------------------------------------- */
+
+/* One that is being made is waited for so long, by who only looks. */
+#define LOOKS_MOST 30
+#define LOOK_MS 10
+#define ROLLUP_MAX 4096
+
+/* Of a line "NAME:  N kB". */
+static double
+rollup_bytes (const char *text, const char *name)
+{
+  const char *line = strstr (text, name);
+
+  return line == NULL ? 0
+                      : (double) strtoull (line + strlen (name), NULL, 10)
+                          * 1024;
+}
+
+/* A child that has not been waited for: its number is nobody else's. */
+static void
+memory_add (const struct zygote *zygote, double *share, double *resident)
+{
+  coffer_autoclose int fd = -1;
+  char path[48], text[ROLLUP_MAX];
+  ssize_t n;
+
+  if (!zygote_lives (zygote))
+    return;
+  snprintf (path, sizeof path, "/proc/%d/smaps_rollup", (int) zygote->pid);
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  n = fd < 0 ? -1 : coffer_read_all (fd, text, sizeof text - 1);
+  if (n <= 0)
+    return;
+  text[n] = '\0';
+  *share += rollup_bytes (text, "\nPss:");
+  *resident += rollup_bytes (text, "\nRss:");
+}
+
+struct use {
+  uint64_t copies, begun;
+  int ready;
+  double share, resident;
+};
+
+static int
+use_read (struct warm *warm, struct use *use)
+{
+  int looks;
+
+  for (looks = 0; pthread_mutex_trylock (&warm->busy) != 0; looks++)
+    if (looks == LOOKS_MOST)
+      return -1;
+    else
+      poll (NULL, 0, LOOK_MS);
+  *use = (struct use){ warm->copies, warm->begun,
+                       zygote_lives (&warm->now) && warm->now.ready, 0, 0 };
+  memory_add (&warm->now, &use->share, &use->resident);
+  memory_add (&warm->coming, &use->share, &use->resident);
+  memory_add (&warm->going, &use->share, &use->resident);
+  pthread_mutex_unlock (&warm->busy);
+  return 0;
+}
+
+int32_t
+warm_metrics (struct linux_provider *self, struct coffer_call *call,
+              const char *handle)
+{
+  struct warm *warm;
+  struct use use;
+  int r;
+
+  pthread_mutex_lock (&self->lock);
+  warm = warm_use_locked (self, handle);
+  pthread_mutex_unlock (&self->lock);
+  if (warm == NULL)
+    return warm_unknown (call, handle);
+  r = use_read (warm, &use);
+  warm_leave (self, warm);
+  if (r == -1)
+    return coffer_fail (call, COFFER_BUSY, "warm: one is being made ready");
+
+  const struct metric metrics[] = {
+    { "ready", use.ready, 1 },
+    { "copies_total", (double) use.copies, 1 },
+    { "replaced_total", use.begun > 0 ? (double) (use.begun - 1) : 0, 1 },
+    { "memory_bytes", use.share, use.share > 0 },
+    { "memory_resident_bytes", use.resident, use.resident > 0 },
+  };
+
+  return metrics_emit (call, metrics, sizeof metrics / sizeof metrics[0]);
 }
 
 /* ---- copies ------------------------------------------------------------- */
@@ -359,6 +480,7 @@ warm_call (struct linux_provider *self, struct coffer_call *call,
     }
   }
   *asked = warm->now.pid;
+  warm->copies += code == COFFER_OK && r == 0;
   pthread_mutex_unlock (&warm->busy);
   if (code == COFFER_OK && r == -1)
     return coffer_fail_errno (call, errno, "warm: asking for a copy");

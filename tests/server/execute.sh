@@ -48,6 +48,28 @@ post '{"code":"1/0"}'
 is "an error of the code is a success of the service" \
   "$code $(answer 'd["exit_code"], d["error"]')" \
   "200 (1, 'ZeroDivisionError: division by zero')"
+# What stands ready is seen, where anything does.
+warm () { # NAME
+  awk -v name="coffer_warm_$1{provider=\"linux\",profile=\"minimal\"}" \
+    'index ($0, name " ") == 1 { print $NF }' "$out"
+}
+coffer provider info linux --json >"$T/linux"
+if [ "$(json "$T/linux" '"exec.warm" in d["capabilities"]')" = True ]; then
+  api GET /metrics
+  is "an interpreter stands ready, the first" "$(warm interpreters) $(warm replaced_total)" "1 0"
+  ok "copies of it are counted" test "$(warm copies_total)" -ge 1
+  ok "its memory, too, and its share of that" test "$(warm memory_bytes)" -gt 1000000 \
+    -a "$(warm memory_bytes)" -le "$(warm resident_memory_bytes)"
+  is "as Prometheus reads it" \
+    "$(python3 "$COFFER_SOURCE/tests/server/exposition.py" "$out")" ""
+  copies=$(warm copies_total)
+  post '{"code":"print(1)"}'
+  api GET /metrics
+  ok "one more run is a copy more" test "$(warm copies_total)" -gt "$copies"
+else
+  api GET /metrics
+  is "nothing stands ready, and nothing is said of it" "$(grep -c coffer_warm_ "$out")" 0
+fi
 post '{"code":"x = 1\nimport os\neval(x)"}'
 is "refused code" "$code $(answer 'd["error"], [v[:7] for v in d["violations"]]')" \
   "400 ('Code validation failed', ['Line 2:', 'Line 3:'])"

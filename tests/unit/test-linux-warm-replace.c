@@ -20,6 +20,7 @@ static struct {
   int slow;                     /* they are ready only when they are waited for */
   int fails;                    /* none can be begun */
   pid_t asked;                  /* whose copy the last one is */
+  double ready, copies, replaced;       /* as was said last */
 } seen;
 
 const char *
@@ -101,6 +102,22 @@ int32_t
 fail_with (struct coffer_call *call, int32_t code, const char *fmt, ...)
 {
   return coffer_fail (call, code, fmt);
+}
+
+int32_t
+metrics_emit (struct coffer_call *call, const struct metric *metrics, size_t n)
+{
+  size_t i;
+
+  (void) call;
+  for (i = 0; i < n; i++)
+    if (strcmp (metrics[i].name, "ready") == 0)
+      seen.ready = metrics[i].value;
+    else if (strcmp (metrics[i].name, "copies_total") == 0)
+      seen.copies = metrics[i].value;
+    else if (strcmp (metrics[i].name, "replaced_total") == 0)
+      seen.replaced = metrics[i].value;
+  return COFFER_OK;
 }
 
 /* ---- a host -------------------------------------------------------------- */
@@ -202,6 +219,32 @@ no_interpreter_makes_more_than_a_thousand_copies (void **state)
 }
 
 static void
+what_they_did_is_counted_beyond_the_end_of_one (void **state)
+{
+  (void) state;
+  assert_int_equal (copies (901), COFFER_OK);
+  assert_int_equal (warm_metrics (&self, &call, "w1"), COFFER_OK);
+  assert_true (seen.ready == 1 && seen.copies == 901 && seen.replaced == 1);
+  zygote_end (&self.warms->now);
+  assert_int_equal (warm_metrics (&self, &call, "w1"), COFFER_OK);
+  assert_true (seen.ready == 0 && seen.copies == 901 && seen.replaced == 1);
+  assert_int_equal (copies (1), COFFER_OK);
+  assert_int_equal (warm_metrics (&self, &call, "w1"), COFFER_OK);
+  assert_true (seen.ready == 1 && seen.copies == 902 && seen.replaced == 2);
+  assert_int_equal (warm_metrics (&self, &call, "w2"), COFFER_NOT_FOUND);
+}
+
+static void
+one_that_is_being_made_is_not_waited_for_by_who_looks (void **state)
+{
+  (void) state;
+  pthread_mutex_lock (&self.warms->busy);
+  assert_int_equal (warm_metrics (&self, &call, "w1"), COFFER_BUSY);
+  pthread_mutex_unlock (&self.warms->busy);
+  assert_int_equal (self.warms->users, 0);
+}
+
+static void
 the_next_one_serves_as_soon_as_it_is_ready (void **state)
 {
   (void) state;
@@ -259,6 +302,8 @@ main (void)
 #define TEST(f) cmocka_unit_test_setup_teardown (f, begin, end)
   const struct CMUnitTest tests[] = {
     TEST (no_interpreter_makes_more_than_a_thousand_copies),
+    TEST (what_they_did_is_counted_beyond_the_end_of_one),
+    TEST (one_that_is_being_made_is_not_waited_for_by_who_looks),
     TEST (the_next_one_serves_as_soon_as_it_is_ready),
     TEST (no_interpreter_serves_for_longer_than_ten_minutes),
     TEST (an_old_one_is_not_used_on_where_no_other_can_be_begun),

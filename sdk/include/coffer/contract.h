@@ -330,7 +330,7 @@
   OP (41, archive_import, 1, "archives", ARG (str, sandbox, "id") ARG (str, path, "a folder") ARG (fd, in, "pipe"), COFFER_OPTS_NONE, "unpack a tar, all or nothing: none with devices, damage, a name twice, absolute, with .. or through a link") \
   OP (44, port_resolve, 1, "ports", ARG (str, sandbox, "id") ARG (u32, port, "1 to 65535"), COFFER_OPTS_NONE, "emit port") \
   OP (45, port_dial, 1, "ports", ARG (str, sandbox, "id") ARG (u32, port, "1 to 65535"), COFFER_OPTS_NONE, "emit stream; UNAVAILABLE where nothing listens") \
-  OP (50, metrics, 1, "metrics", ARG (str, sandbox, "id"), COFFER_OPTS_NONE, "emit metric for each value, memory_bytes and cpu_seconds_total among them") \
+  OP (50, metrics, 1, "metrics", ARG (str, sandbox, "id, or a handle of warm_open"), COFFER_OPTS_NONE, "emit metric for each value, memory_bytes and cpu_seconds_total among them; of a handle ready, copies_total, replaced_total, memory_bytes, memory_resident_bytes, NOT_FOUND where nothing is counted") \
   OP (60, snapshot_create, 1, "snapshot", ARG (str, sandbox, "id") ARG (otext, name, "for people"), COFFER_OPTS_NONE, "emit snapshot") \
   OP (61, snapshot_list, 1, "snapshot", , COFFER_OPTS_NONE, "emit snapshot for each") \
   OP (62, snapshot_delete, 1, "snapshot", ARG (text, snapshot, "id"), COFFER_OPTS_NONE, "delete; NOT_FOUND when there is none")
