@@ -7,8 +7,9 @@
  * its user namespace: by a child that has joined that, and is over then.  The
  * init joins it before it gives up what it may, and could join no other: of a
  * namespace that belongs to the machine the kernel refuses it, and the host
- * reads back afterwards which one it is in.  Where none can be made here the
- * init makes it itself. */
+ * reads back afterwards which one it is in.  A filter may know unshare alone:
+ * then it is made by clone.  Where none can be made here the init makes it
+ * itself. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,21 +29,19 @@
 struct maker {
   int pidfd;                    /* of the init */
   volatile int ns;
+  char stack[16384] __attribute__ ((aligned (16)));
 };
 
-/* Runs in this process's memory, with its descriptors, while the calling thread
- * waits: system calls only. */
+/* Both run in this process's memory, with its descriptors, while the calling
+ * thread waits: system calls only. */
 static int
-maker_main (void *data)
+maker_inside (void *data)
 {
   struct ifreq request = { .ifr_name = "lo",
                            .ifr_flags = IFF_UP | IFF_RUNNING };
   struct maker *maker = data;
   int fd;
 
-  if (syscall (SYS_setns, maker->pidfd, CLONE_NEWUSER) == -1
-      || syscall (SYS_unshare, CLONE_NEWNET) == -1)
-    return 1;
   fd = (int) syscall (SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd >= 0) {
     syscall (SYS_ioctl, fd, SIOCSIFFLAGS, &request);
@@ -51,6 +50,24 @@ maker_main (void *data)
   maker->ns = (int) syscall (SYS_openat, AT_FDCWD, "/proc/self/ns/net",
                              O_RDONLY | O_CLOEXEC);
   return 0;
+}
+
+static int
+maker_main (void *data)
+{
+  struct maker *maker = data;
+  long pid;
+
+  if (syscall (SYS_setns, maker->pidfd, CLONE_NEWUSER) == -1)
+    return 1;
+  if (syscall (SYS_unshare, CLONE_NEWNET) == 0)
+    return maker_inside (maker);
+  pid = clone_inside (maker_inside, maker, CLONE_FILES | CLONE_NEWNET,
+                      maker->stack, sizeof maker->stack);
+  while (pid > 0 && syscall (SYS_wait4, pid, NULL, __WALL, NULL) == -1
+         && errno == EINTR)
+    ;
+  return pid < 0;
 }
 
 int

@@ -99,7 +99,7 @@ fi
 lacks "a container's filter" userns failed "Operation not permitted" "seccomp=unconfined" \
   deny clone:EPERM:0x10000000 unshare:EPERM:0x10000000 -- "$program" provider doctor linux --json
 # Namespaces can be made there, and no sandbox: a run and the doctor say the same.
-for call in unshare mount open_tree mount_setattr move_mount pivot_root; do
+for call in mount open_tree mount_setattr move_mount pivot_root; do
   lacks "a filter of $call" userns failed "cannot be used: $call: Operation not permitted" \
     "seccomp=unconfined" deny $call:EPERM -- "$program" provider doctor linux --json
   run deny $call:EPERM -- "$program" run -- echo ran
@@ -129,12 +129,20 @@ if [ "$(id -u)" -ne 0 ]; then
   fi
 fi
 
-# A run's network namespace is made beside its init, or by it, or there is no
-# sandbox.
+# A run's network namespace is made beside its init, by one call or another, or by
+# the init, or there is no sandbox: never is it the machine's.
 run deny setns:EPERM -- "$program" run -- readlink /proc/self/ns/net
 like "none to be made from outside: the init makes it" "$status $(cat "$out")" '^0 net:'
-unlike "and it is not the machine's" "$(cat "$out")" "$(readlink /proc/self/ns/net | tr '[]' '..')"
-run deny unshare:EPERM:0x40000000 -- "$program" run -- true
-like "none to be made at all: no sandbox" "$status $(head -1 "$err")" '^125 coffer: E2005: .*network'
+machine=$(readlink /proc/self/ns/net | tr '[]' '..')
+unlike "and it is not the machine's" "$(cat "$out")" "$machine"
+for flags in :0x40000000 ""; do
+  run deny "unshare:EPERM$flags" -- "$program" run -- readlink /proc/self/ns/net
+  like "no unshare ($flags): another call makes it" "$status $(cat "$out")" '^0 net:'
+  unlike "and it is not the machine's" "$(cat "$out")" "$machine"
+done
+run deny setns:EPERM unshare:EPERM:0x40000000 -- "$program" run -- readlink /proc/self/ns/net
+like "none to be made beside it, nor by it" "$status $(head -1 "$err" "$out" | tr '\n' ' ')" \
+  '^125 .*coffer: E2005: .*network|^0 .*net:'
+unlike "is none of the machine's, either" "$status $(cat "$out")" "$machine"
 
 finish
