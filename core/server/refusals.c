@@ -74,10 +74,11 @@ kind_new_locked (struct refusals *refusals, const json_t *line)
     free (kind);
     return NULL;
   }
+  /* Copies: the line goes on to be written, and goes away, without our lock. */
   for (i = 0; line && i < N_PARTS; i++)
     if (json_object_get (line, parts[i]))
-      json_object_set (kind->what, parts[i],
-                       json_object_get (line, parts[i]));
+      json_object_set_new (kind->what, parts[i],
+                           json_deep_copy (json_object_get (line, parts[i])));
   kind->until_ns = coffer_now_ns () + WINDOW_NS;
   kind->next = refusals->kinds;
   refusals->kinds = kind;
