@@ -17,7 +17,10 @@
 
 #define KNOWN_MOST 32
 #define OPEN_MS 20000
+/* A page of numbers is made for so long; but who has begun to answer has the time
+ * of other calls, since a worker that does not answer in it is stopped. */
 #define METRICS_MS 2000
+#define METRICS_CALL_MS 10000
 #define AGAIN_NS INT64_C (60000000000)  /* after one that could not be had */
 
 /* Of one provider, profile, runner and list of modules. */
@@ -258,14 +261,15 @@ warm_each (struct host *host,
 {
   struct shown shown[KNOWN_MOST];
   const size_t n = shown_take (host, shown);
+  const int64_t until = deadline_in (METRICS_MS);
   size_t i;
 
-  for (i = 0; i < n; i++) {
+  for (i = 0; i < n && coffer_now_ns () < until; i++) {
     auto_json json_t *uses = NULL;
 
     if (shown[i].profile && shown[i].handle
-        && provider_metrics (shown[i].of, shown[i].handle, METRICS_MS, &uses)
-             == 0)
+        && provider_metrics (shown[i].of, shown[i].handle, METRICS_CALL_MS,
+                             &uses) == 0)
       visit (data, provider_id (shown[i].of), shown[i].profile, uses);
   }
   shown_free (shown, n);
