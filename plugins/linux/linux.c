@@ -97,6 +97,8 @@ provider_new (int take_init, int runtime_dir, const char *const *config)
     return NULL;
   }
   pthread_mutex_init (&self->lock, NULL);
+  /* The names that a worker before this one gave are nobody's here. */
+  self->last_warm = (unsigned) (coffer_now_ns () >> 10);
   self->runtime = self->skeleton = -1;
   spare_init (self, config);
   self->init = take_init;
