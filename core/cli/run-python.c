@@ -170,18 +170,6 @@ report_rejected (const struct cli *cli, json_t *document, struct error **err)
   return REJECTED_STATUS;
 }
 
-/* What was killed says nothing of it itself. */
-static void
-say_end (const json_t *document)
-{
-  const json_t *error = json_object_get (document, "error");
-
-  if (json_is_true (json_object_get (document, "timed_out")))
-    return;
-  if (json_is_integer (json_object_get (document, "signal")))
-    output_note ("%s", json_string_value (error));
-}
-
 static int
 report (const struct cli *cli, const struct execute_result *result,
         struct error **err)
@@ -204,7 +192,6 @@ report (const struct cli *cli, const struct execute_result *result,
   if (output_finish (err) < 0)
     return -1;
   print_text (stderr, json_object_get (document, "stderr"));
-  say_end (document);
   return result->status;
 }
 
