@@ -317,8 +317,8 @@ retired_find_locked (const struct host *host, int64_t now)
 
 /* Its worker ends.  Whoever has a call for it nevertheless starts another one, of
  * the same bytes. */
-static void
-retired_rest (struct host *host)
+void
+host_rest_retired (struct host *host)
 {
   struct opened *opened;
 
@@ -352,7 +352,7 @@ host_provider (struct host *host, const char *id, struct provider **out,
 {
   const struct opened *opened;
 
-  retired_rest (host);
+  host_rest_retired (host);
   return host_entry (host, id, &opened, err) < 0
            ? -1 : host_open_entry (host, opened, out, err);
 }

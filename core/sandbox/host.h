@@ -98,6 +98,9 @@ int host_forget (struct host *host, const char *id, struct error **err);
 
 struct sandbox_record *sandbox_record_copy (const struct sandbox_record *from);
 
+/* Ends the worker of one that was replaced, when nothing has been of it for a
+ * while: looked at here and by host_provider. */
+void host_rest_retired (struct host *host);
 /* Whether it is the one of its id still, and may be used. */
 int host_is_todays (struct host *host, const struct provider *provider);
 /* `metrics` of something of a provider's, within so many milliseconds. */

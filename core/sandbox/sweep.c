@@ -610,6 +610,7 @@ sandbox_prune (struct host *host, json_t **out, struct error **err)
     return -1;
   for (i = 0; i < list.count; i++)
     prune_row (&sweep, list.items[i]);
+  host_rest_retired (host);
   *out = json_incref (report);
   return 0;
 }
