@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <coffer/buffer.h>
@@ -38,12 +39,14 @@ int
 path_check (int64_t deadline_ns, int cancel_fd)
 {
   struct pollfd cancel = {.fd = cancel_fd, .events = POLLIN};
+  const struct timespec at_once = {0};
 
   if (coffer_now_ns () >= deadline_ns) {
     errno = ETIMEDOUT;
     return -1;
   }
-  if (cancel_fd >= 0 && poll (&cancel, 1, 0) > 0) {
+  /* As coffer_wait_fd does: no list of system calls has another. */
+  if (cancel_fd >= 0 && ppoll (&cancel, 1, &at_once, NULL) > 0) {
     errno = ECANCELED;
     return -1;
   }

@@ -17,6 +17,7 @@
 #include "bpf-run.h"
 #include "confine.h"
 #include "confined.h"
+#include "../../sdk/lib/internal.h"
 
 #define SPECIAL (S_ISUID | S_ISGID | S_ISVTX)
 
@@ -68,6 +69,13 @@ static int
 rename_file (void)
 {
   return make_file () && renameat (folder, "plain", folder, "other") == 0;
+}
+
+/* By what can be read at once, as its folder always can. */
+static int
+see_given_up (void)
+{
+  return path_check (INT64_MAX, folder) == -1 && errno == ECANCELED;
 }
 
 static int
@@ -173,6 +181,7 @@ static const struct attempt attempts[] = {
   { "a link", make_link, 1 },
   { "another name", rename_file, 1 },
   { "a mode", set_plain_mode, 1 },
+  { "seeing that it is given up", see_given_up, 1 },
   { "reading a file beside its folder", read_canary, 2 },
   { "reading /etc", read_etc, 2 },
   { "reading /proc", read_proc, 2 },
