@@ -57,13 +57,14 @@ child_is (pid_t pid, int alive)
          && (!alive || info.si_pid == 0);
 }
 
+/* Once it has sent it has nothing left to do; one that was stopped, or has not
+ * sent in time, is waited for no longer than that either. */
 static void
-helper_reap (int ended)
+helper_reap (void)
 {
   if (!child_is (helper, 0))
     return;
-  if (!ended)
-    kill (helper, SIGKILL);
+  kill (helper, SIGKILL);
   while (waitpid (helper, NULL, __WALL) == -1 && errno == EINTR)
     ;
 }
@@ -156,7 +157,7 @@ begun_settle (struct linux_provider *self)
     return;
   came = begun_receive (&begun, &control) == 0;
   coffer_fd_close (&channel);
-  helper_reap (came);
+  helper_reap ();
   if (!came) {
     coffer_fd_close (&control);
     return;
