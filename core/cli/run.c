@@ -10,6 +10,7 @@
 #include "cli/host.h"
 #include "cli/run-python.h"
 #include "cli/spec.h"
+#include "provider/built-in.h"
 
 static json_t *
 report_new (const struct sandbox_record *record, json_t *applied)
@@ -44,6 +45,7 @@ run_inside (struct cli *cli, struct spec *spec, struct error **err)
     return -1;
   }
   output_progress_end (&progress);
+  built_in_end ();              /* another provider made it, or a worker */
   cli_warn (cli, record->provider, applied);
   command.sandbox = record->id;
   if (cli->json)

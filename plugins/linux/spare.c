@@ -163,20 +163,35 @@ groups_own (const struct cgroup *group)
   return group->into >= 0;
 }
 
+/* One that was begun for the sandbox which comes now, when that is another: it
+ * ends by itself without its connection, and is waited for at the end.  With the
+ * lock held. */
+static void
+spare_dismiss (struct spare *spare)
+{
+  if (!spare->fresh)
+    return;
+  coffer_fd_close (&spare->init.control);
+  spare->shape.size = 0;        /* which no sandbox's is */
+  spare->fresh = 0;
+}
+
 int
 spare_take (struct linux_provider *self, const struct making *making,
             struct init_process *out)
 {
+  const int own = groups_own (&making->cgroup);
   struct spare spare = NO_SPARE;
   struct init_prepare shape;
 
-  if (groups_own (&making->cgroup))
-    return 0;
   shape_fill (making, &shape);
   pthread_mutex_lock (&self->lock);
-  spare_await (self, &shape, making->call->deadline_ns);
-  if (!self->spare.busy && self->spare.init.pid > 0
-      && shape_same (&self->spare.shape, &shape)) {
+  if (!own)
+    spare_await (self, &shape, making->call->deadline_ns);
+  if (own || self->spare.busy || self->spare.init.pid <= 0
+      || !shape_same (&self->spare.shape, &shape))
+    spare_dismiss (&self->spare);
+  else {
     spare = self->spare;
     self->spare.init = NO_SPARE.init;
     self->spare.mounts = -1;
