@@ -516,7 +516,6 @@ struct zygote {
 };
 #define ZYGOTE_NONE { .pidfd = -1, .control = -1 }
 
-/* No sandbox's id begins with it. */
 #define WARM_LETTER 'w'
 
 struct warm {
@@ -580,6 +579,8 @@ int32_t warm_fits (struct coffer_call *call, const struct sandbox *sb);
 int32_t warm_send (struct linux_provider *self, struct coffer_call *call,
                    struct warm *warm, struct link *link,
                    struct request *request, int *fds, pid_t *asked);
+/* The letter and a number: a handle, where no sandbox of that name is meant. */
+int warm_is_handle (const char *name);
 /* `metrics` of a handle. */
 int32_t warm_metrics (struct linux_provider *self, struct coffer_call *call,
                       const char *handle);

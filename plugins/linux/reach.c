@@ -238,7 +238,7 @@ linux_metrics (struct coffer_call *call, void *data, const char *sandbox,
   int32_t code;
 
   (void) opts;
-  if (*sandbox == WARM_LETTER)
+  if (warm_is_handle (sandbox))
     return warm_metrics (self, call, sandbox);
   code = sandbox_reach (self, call, sandbox, &link);
   if (code != COFFER_OK)

@@ -429,6 +429,13 @@ use_read (struct warm *warm, struct use *use)
   return 0;
 }
 
+int
+warm_is_handle (const char *name)
+{
+  return name[0] == WARM_LETTER && name[1] != '\0'
+         && name[1 + strspn (name + 1, "0123456789")] == '\0';
+}
+
 int32_t
 warm_metrics (struct linux_provider *self, struct coffer_call *call,
               const char *handle)

@@ -232,6 +232,9 @@ what_they_did_is_counted_beyond_the_end_of_one (void **state)
   assert_int_equal (warm_metrics (&self, &call, "w1"), COFFER_OK);
   assert_true (seen.ready == 1 && seen.copies == 902 && seen.replaced == 2);
   assert_int_equal (warm_metrics (&self, &call, "w2"), COFFER_NOT_FOUND);
+  assert_true (warm_is_handle ("w1") && warm_is_handle ("w20"));
+  assert_false (warm_is_handle ("w") || warm_is_handle ("w1-web")
+                || warm_is_handle ("web") || warm_is_handle ("1"));
 }
 
 static void
