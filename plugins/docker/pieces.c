@@ -181,7 +181,7 @@ octal_of (const char *text, size_t size)
   return i == size || text[i] == '\0' || text[i] == ' ' ? value : -1;
 }
 
-/* Pieces in their order, then the end, then nothing more. */
+/* Pieces in their order, then the end. */
 static int32_t
 take_file (struct pieces_reader *reader, const struct header *header)
 {
@@ -193,8 +193,6 @@ take_file (struct pieces_reader *reader, const struct header *header)
   base = strrchr (name, '/');
   base = base ? base + 1 : name;
   snprintf (wanted, sizeof wanted, "%06u", reader->number);
-  if (reader->has_ended || reader->what == END)
-    return COFFER_IO;
   if (strcmp (base, wanted) == 0 && reader->left <= PIECE_BYTES
       && reader->number++ <= PIECES_MAX)
     reader->what = PIECE;
@@ -205,6 +203,7 @@ take_file (struct pieces_reader *reader, const struct header *header)
   return COFFER_OK;
 }
 
+/* Behind the end there is nothing more, of whatever kind. */
 static int32_t
 take_header (struct pieces_reader *reader)
 {
@@ -215,15 +214,15 @@ take_header (struct pieces_reader *reader)
   reader->head_size = 0;
   if (header->name[0] == '\0')  /* the end of the tar */
     return COFFER_OK;
-  if (size < 0 || octal_of (header->checksum, sizeof header->checksum)
-                  != (int64_t) checksum_of (header))
+  if (reader->has_ended || size < 0
+      || octal_of (header->checksum, sizeof header->checksum)
+         != (int64_t) checksum_of (header))
     return COFFER_IO;
   reader->left = (uint64_t) size;
   reader->padding = (uint64_t) -size % BLOCK;
   if (type == '0')
     return take_file (reader, header);
-  if (reader->what != END)
-    reader->what = OTHER;
+  reader->what = OTHER;
   return strchr ("5xg", type) ? COFFER_OK : COFFER_IO;
 }
 

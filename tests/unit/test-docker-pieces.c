@@ -178,12 +178,41 @@ test_other_files (void **state)
   assert_false (read_back (&tar, 512, &out));
 }
 
+/* Behind the end an engine has whatever it likes: none of it is taken for more of
+ * the end, for which there is no room. */
+static void
+test_behind_the_end (void **state)
+{
+  coffer_autobuffer struct coffer_buffer tar = {0}, out = {0};
+  char header[512], sum[16], *bytes = noise (4096);
+  unsigned total = 0;
+
+  (void) state;
+  write_out (&tar, "x", 1, 1);
+  memcpy (header, tar.data, sizeof header);     /* the folder's */
+  header[156] = 'x';
+  memcpy (header + 124, "00000010000", 12);
+  memset (header + 148, ' ', 8);
+  for (size_t i = 0; i < sizeof header; i++)
+    total += (unsigned char) header[i];
+  snprintf (sum, sizeof sum, "%06o", total);
+  memcpy (header + 148, sum, 7);
+  tar.size -= 1024;                             /* the end of the tar */
+  assert_true (read_back (&tar, 512, &out));
+  coffer_buffer_add (&tar, header, sizeof header);
+  coffer_buffer_add (&tar, bytes, 4096);
+  free (bytes);
+  assert_false (read_back (&tar, 512, &out));
+  assert_false (read_back (&tar, 5000, &out));
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_there_and_back), cmocka_unit_test (test_is_a_tar),
     cmocka_unit_test (test_spoilt), cmocka_unit_test (test_other_files),
+    cmocka_unit_test (test_behind_the_end),
   };
 
   return cmocka_run_group_tests_name ("docker-pieces", tests,
