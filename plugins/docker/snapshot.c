@@ -193,16 +193,39 @@ has_name (const json_t *entry, const char *name)
   return 0;
 }
 
-/* What has any name is somebody's, whatever its labels say. */
+static int
+are_none (const json_t *names)
+{
+  const json_t *entry;
+  size_t i;
+
+  json_array_foreach (names, i, entry)
+    if (!json_is_string (entry)
+        || strncmp (json_string_value (entry), "<none>", 6) != 0)
+      return 0;
+  return 1;
+}
+
+/* What has any name is somebody's, whatever its labels say; one that was pulled by
+ * its digest has that alone. */
 static int
 is_nameless (const json_t *entry)
 {
-  const json_t *tags = json_object_get (entry, "RepoTags");
-  const char *first = json_string_value (json_array_get (tags, 0));
+  return json_is_object (entry)
+         && are_none (json_object_get (entry, "RepoTags"))
+         && are_none (json_object_get (entry, "RepoDigests"));
+}
 
-  return json_array_size (tags) == 0
-         || (json_array_size (tags) == 1 && first
-             && strcmp (first, "<none>:<none>") == 0);
+/* It may have got its name since it was listed: below the lock none does. */
+static int
+is_begun (struct coffer_call *call, struct docker *docker, const char *image)
+{
+  coffer_autoreply struct coffer_http_reply reply = {0};
+
+  return is_image_id (image)
+         && docker_ask (call, docker, "GET", NULL, &reply, "/images/%s/json",
+                        image) == COFFER_OK
+         && reply.status < 300 && is_nameless (reply.json);
 }
 
 /* One whose maker has ended before it was whole. */
@@ -217,7 +240,7 @@ clear_begun (struct coffer_call *call, struct docker *docker,
   if (lock < 0)
     return;
   docker_hush (call, &hush);
-  if (is_image_id (image))
+  if (is_begun (call, docker, image))
     docker_ask (call, docker, "DELETE", NULL, &reply, "/images/%s", image);
   docker_unhush (call, &hush);
   docker_maker_end (docker, snapshot->id, &lock);
