@@ -279,10 +279,11 @@ lists_make (const struct http_exchange *exchange, struct lists *lists)
       r = curl_easy_setopt (easy, option, value);                             \
   } while (0)
 
+/* What tools write may have words before the first block. */
 static int
 is_pem (const char *text)
 {
-  return strncmp (text, "-----BEGIN", 10) == 0;
+  return strstr (text, "-----BEGIN ") != NULL;
 }
 
 /* A path, or the PEM itself. */

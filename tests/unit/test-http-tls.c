@@ -220,6 +220,31 @@ clients_have_certificates_too (void **state)
   free (certificate);
 }
 
+/* As openssl x509 -text and pkcs12 write them. */
+static void
+words_may_stand_before_a_certificate (void **state)
+{
+  char *texts[3] = { text_of ("ca.pem"), text_of ("client.pem"),
+                     text_of ("client.key") };
+  char *worded[3] = { NULL };
+  struct coffer_http_config config = { .base = "https://service.invalid" };
+  coffer_autoreply struct coffer_http_reply reply = { 0 };
+
+  (void) state;
+  for (size_t i = 0; i < 3; i++)
+    assert_true (asprintf (&worded[i], "Bag Attributes\n    friendlyName: x\n%s",
+                           texts[i]) > 0);
+  config.ca = worded[0];
+  config.certificate = worded[1];
+  config.key = worded[2];
+  assert_int_equal (ask (CLIENT, &config, "/", &reply), COFFER_OK);
+  assert_string_equal (reply.body, "client 1");
+  for (size_t i = 0; i < 3; i++) {
+    free (worded[i]);
+    free (texts[i]);
+  }
+}
+
 static void
 no_redirect_leads_out_of_tls (void **state)
 {
@@ -293,6 +318,7 @@ main (void)
     cmocka_unit_test (without_a_ca_the_systems_are_asked),
     cmocka_unit_test (anybody_is_believed_when_that_was_said),
     cmocka_unit_test (clients_have_certificates_too),
+    cmocka_unit_test (words_may_stand_before_a_certificate),
     cmocka_unit_test (no_redirect_leads_out_of_tls),
     cmocka_unit_test (a_stream_ends_in_halves),
   };
