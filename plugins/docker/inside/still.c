@@ -78,7 +78,9 @@ stop_one (pid_t pid)
 {
   if (pid <= 1 || pid == getpid () || strchr ("TtZX", state_of (pid)))
     return 0;
-  if (kill (pid, SIGSTOP) < 0 || n_stopped == PIDS_MAX)
+  if (n_stopped == PIDS_MAX && !is_known (pid))
+    return 0;                   /* what is not noted would never go on */
+  if (kill (pid, SIGSTOP) < 0)
     return 0;                   /* another user's, such as an entrypoint */
   if (!is_known (pid))
     stopped[n_stopped++] = pid;
