@@ -65,6 +65,19 @@ config_folder (void)
 
 /* ---- reading ------------------------------------------------------------- */
 
+/* A parser quotes what it could not read: of a file of passwords, nothing is. */
+static int
+parse (const char *bytes, size_t size, json_t **out, struct error **err)
+{
+  int r = json_parse (bytes, size, out, err);
+  char *message = r < 0 ? (*err)->message : NULL;
+  char *quoted = message ? strstr (message, " near ") : NULL;
+
+  if (quoted)
+    *quoted = '\0';
+  return r;
+}
+
 /* A file that is trusted below `folder`, whose path is `parts`; each folder on the
  * way is no link and trusted too.  1: *out; 0: there is none. */
 static int
@@ -104,7 +117,7 @@ read_below (const char *folder, const char *const *parts, size_t limit,
                           &size, &error);
   if (r < 0 && error->sys_errno == ENOENT)
     return 0;
-  if (r < 0 || json_parse (bytes, size, out, &error) < 0) {
+  if (r < 0 || parse (bytes, size, out, &error) < 0) {
     error_move (err, steal (error));
     return error_wrap (err, "%s/%s", shown, parts[0]);
   }

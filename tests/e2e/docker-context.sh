@@ -134,4 +134,7 @@ is "podman's too, where it has none of its own" "$(of registry_auth)" \
 echo '{"auths": {"q.example": {"auth": "dTpwYXNzd29yZA=="}}}' >"$T/auth.json"
 REGISTRY_AUTH_FILE=$T/auth.json coffer provider info podman --json >"$T/info"
 is "else podman's own" "$(of registry_auth)" "- auths:$T/auth.json"
+echo '{"auths": {"r.example": {"auth": dTpwYXNzd29yZA==}}}' >"$DOCKER_CONFIG/config.json"
+refused "a file that is no JSON" 'not JSON: line 1, column [0-9]*'
+unlike "of which nothing is quoted" "$(cat "$out") -" 'dTpw'
 finish
