@@ -257,6 +257,18 @@ take_context (const char *folder, const char *name, struct docker_client *out,
          : error_set (err, E_NO_MEMORY, 0, "reading a docker context");
 }
 
+/* Who may write there says which files are whose; one that is not there has
+ * none. */
+static int
+check_certificates (const struct docker_client *client, struct error **err)
+{
+  coffer_autoclose int dir
+    = client->certificates
+        ? open (client->certificates, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+  return dir < 0 ? 0 : place_check_trusted (dir, client->certificates, err);
+}
+
 int
 docker_client_read (int only_variables, struct docker_client *out,
                     struct error **err)
@@ -267,7 +279,8 @@ docker_client_read (int only_variables, struct docker_client *out,
   auto_json json_t *config = NULL;
 
   if (host)
-    return take_variable (folder, host, out, err);
+    return take_variable (folder, host, out, err) < 0
+             ? -1 : check_certificates (out, err);
   out->by_variable = name != NULL;
   if (!name && !only_variables && folder
       && read_config (folder, &config, err) < 0)
@@ -276,7 +289,8 @@ docker_client_read (int only_variables, struct docker_client *out,
     name = json_string_value (json_object_get (config, "currentContext"));
   if (!name || !name[0] || strcmp (name, "default") == 0)
     return 0;
-  return take_context (folder, name, out, err);
+  return take_context (folder, name, out, err) < 0
+           ? -1 : check_certificates (out, err);
 }
 
 /* ---- credentials --------------------------------------------------------- */

@@ -66,6 +66,10 @@ is "DOCKER_TLS_VERIFY makes it TLS" \
   "https://a.example:2376 env:DOCKER_HOST"
 is "with the certificates of DOCKER_CERT_PATH" "$(of certificate)" \
   "- file:$T/certs/cert.pem"
+chmod go+w "$T/certs"
+DOCKER_HOST=tcp://a.example DOCKER_TLS_VERIFY=1 DOCKER_CERT_PATH=$T/certs \
+  refused "of a folder that others may write none is taken" 'certs is writable by others'
+chmod go-w "$T/certs"
 certificates "$DOCKER_CONFIG"
 is "or those of the configuration" \
   "$(DOCKER_HOST='tcp://[::1]:99' DOCKER_TLS_VERIFY=1 engine; of ca)" \
