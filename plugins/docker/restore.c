@@ -164,6 +164,7 @@ fill (struct restoring *restoring, const char *sandbox)
   int32_t code;
 
   stream_request (&request, WIRE_IMPORT);
+  request.flags = WIRE_LINKS;
   coffer_buffer_add (&block, SANDBOX_WORKSPACE, sizeof SANDBOX_WORKSPACE);
   code = stream_open (restoring->call, restoring->docker, sandbox, &request,
                       &block, &restoring->stream);

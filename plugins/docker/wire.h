@@ -42,6 +42,7 @@ enum wire_op {
 #define WIRE_EXCLUSIVE 64u
 #define WIRE_RECURSIVE 128u
 #define WIRE_STILL 256u         /* of EXPORT: what runs stands still meanwhile */
+#define WIRE_LINKS 512u         /* of IMPORT: links may lead out of the folder */
 
 struct wire_request {
   uint32_t magic, op, flags;

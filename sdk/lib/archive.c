@@ -305,9 +305,9 @@ remove_stage (struct coffer_call *call, int folder, const char *name)
                 "could not be removed");
 }
 
-int32_t
-coffer_files_import (struct coffer_call *call, int root, const char *path,
-                     int32_t in)
+static int32_t
+import (struct coffer_call *call, int root, const char *path, int32_t in,
+        int links_out)
 {
   coffer_autoclose int stage = -1;
   coffer_autoclose int folder = coffer_open_beneath (root, path, O_RDONLY
@@ -322,9 +322,23 @@ coffer_files_import (struct coffer_call *call, int root, const char *path,
   stage = make_stage (folder, name);
   if (stage < 0)
     return coffer_fail_errno (call, errno, "a folder for what is unpacked");
-  if (tar_unpack (call, in, stage, &why) < 0
+  if (tar_unpack (call, in, stage, links_out, &why) < 0
       || tree_merge (call, stage, folder, &left) < 0)
     code = fail_import (call, errno, why, left);
   remove_stage (call, folder, name);
   return code;
+}
+
+int32_t
+coffer_files_import (struct coffer_call *call, int root, const char *path,
+                     int32_t in)
+{
+  return import (call, root, path, in, 0);
+}
+
+int32_t
+coffer_files_restore (struct coffer_call *call, int root, const char *path,
+                      int32_t in)
+{
+  return import (call, root, path, in, 1);
 }

@@ -24,7 +24,7 @@
 
 struct reader {
   struct coffer_call *call;
-  int in, to;
+  int in, to, links_out;
   uint64_t taken, names;        /* bytes so far; of names */
   unsigned entries;
   const char *why;
@@ -319,8 +319,11 @@ make_link (struct reader *reader)
   coffer_autoclose int parent = -1;
   const char *last;
 
-  if (reader->link[0] == '/' || reader->link[0] == '\0'
-      || depth_after (reader->link, depth_after (reader->name, 0) - 1) < 0)
+  if (reader->link[0] == '\0'
+      || (!reader->links_out
+          && (reader->link[0] == '/'
+              || depth_after (reader->link,
+                              depth_after (reader->name, 0) - 1) < 0)))
     return refuse (reader, "a link in the archive leaves the folder");
   parent = coffer_open_parent (reader->to, reader->name, 1, &last);
   if (parent < 0 || symlinkat (reader->link, parent, last) < 0)
@@ -492,7 +495,8 @@ unpack (struct reader *reader)
 }
 
 int
-tar_unpack (struct coffer_call *call, int in, int to, const char **why)
+tar_unpack (struct coffer_call *call, int in, int to, int links_out,
+            const char **why)
 {
   coffer_unfilled struct reader reader;
   int r;
@@ -500,6 +504,7 @@ tar_unpack (struct coffer_call *call, int in, int to, const char **why)
   reader.call = call;
   reader.in = in;
   reader.to = to;
+  reader.links_out = links_out;
   reader.taken = reader.names = reader.size = 0;
   reader.entries = 0;
   reader.why = NULL;

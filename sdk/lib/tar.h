@@ -52,8 +52,10 @@ tar_padding (uint64_t size)
 }
 
 /* Unpacks what comes from `in`, up to its end, into the empty folder `to`: -1
- * when it is not all well, with *why, or NULL and errno. */
-int tar_unpack (struct coffer_call *call, int in, int to, const char **why);
+ * when it is not all well, with *why, or NULL and errno.  `links_out`: links may
+ * lead out of it; none is ever followed. */
+int tar_unpack (struct coffer_call *call, int in, int to, int links_out,
+                const char **why);
 
 /* Moves what lies in `from` to the same names in `to`, all of it or, when
  * something is in the way, nothing: -1 with errno.  *left counts what was moved

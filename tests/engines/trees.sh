@@ -152,6 +152,7 @@ list_snapshot () {
   run coffer sandbox create
   saved=$(cat "$out")
   run coffer sandbox exec "$saved" -- sh -c 'mkdir -p d/e; ln -s ../f d/l
+    ln -s /bin/sh d/out; ln -s ../../etc d/e/up
     printf "caf\303\251\n\342\230\203\n" >"q\"é.txt"; chmod 750 d/e
     head -c 5000000 /dev/urandom >big; ln big d/hard; cksum <big'
   sum=$(cat "$out")
@@ -177,7 +178,7 @@ list_snapshot () {
   restored=$(cat "$out")
   like "$engine: a sandbox is made of it" "$status $restored" '^0 sb-'
   run coffer sandbox exec "$restored" -- sh -c 'ls -A; cksum <big; cksum <d/hard
-    readlink d/l; stat -c %a d/e; cat q*'
+    readlink d/l; readlink d/out; readlink d/e/up; stat -c %a d/e; cat q*'
   is "$engine: with all files of that moment, and no process" \
     "$(sed '/^count$/d; /^now$/d' "$out")" "big
 d
@@ -185,6 +186,8 @@ q\"é.txt
 $sum
 $sum
 ../f
+/bin/sh
+../../etc
 750
 café
 ☃"

@@ -293,6 +293,32 @@ what_is_in_the_way_leaves_all_as_it_was (void **state)
 }
 
 static void
+links_of_a_snapshot_lead_where_they_led (void **state)
+{
+  struct place *place = *state;
+  coffer_autoclose int fd = -1;
+  char text[16] = "";
+
+  for (int through = 0; through < 2; through++) {
+    add (place, '2', "d/l", "/etc", 0777, NULL);
+    add (place, '2', "up", "../../x", 0777, NULL);
+    if (through)
+      add (place, '0', "d/l/f", NULL, 0644, "x");
+    end (place);
+    fd = coffer_memfd_sealed ("tar", place->tar.data, place->tar.size);
+    fakehost_reset (&place->host, HARNESS_PATIENCE_MS);
+    assert_int_equal (coffer_files_restore (&place->host.call, place->root,
+                                            "in", fd),
+                      through ? COFFER_INVALID : COFFER_OK);
+    coffer_fd_close (&fd);
+    coffer_buffer_clear (&place->tar);
+  }
+  assert_int_equal (readlinkat (place->root, "in/d/l", text, sizeof text), 4);
+  assert_memory_equal (text, "/etc", 4);
+  assert_int_equal (readlinkat (place->root, "in/up", text, sizeof text), 7);
+}
+
+static void
 giving_up_is_seen_while_nothing_comes (void **state)
 {
   struct place *place = *state;
@@ -456,6 +482,7 @@ main (void)
     TEST (a_name_too_deep_is_refused_and_one_less_is_not),
     TEST (what_programs_write_is_taken),
     TEST (what_is_in_the_way_leaves_all_as_it_was),
+    TEST (links_of_a_snapshot_lead_where_they_led),
     TEST (giving_up_is_seen_while_nothing_comes),
     TEST (what_cannot_be_read_is_no_hole_in_an_export),
     TEST (what_changed_before_the_end_is_told),

@@ -151,7 +151,7 @@ work (struct coffer_call *call, int root, const struct wire_request *request,
     return request->flags & WIRE_STILL ? stand_still (call, root, path)
                                        : tree_export (call, root, path);
   case WIRE_IMPORT:
-    return tree_import (call, root, path);
+    return tree_import (call, root, path, (request->flags & WIRE_LINKS) != 0);
   case WIRE_WATCH:
     return tree_watch (call, root, path);
   default:

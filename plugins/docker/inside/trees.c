@@ -63,7 +63,7 @@ tree_export (struct coffer_call *call, int root, const char *path)
 /* ---- in ----------------------------------------------------------------------- */
 
 struct place {
-  int root;
+  int root, links_out;
   const char *path;
 };
 
@@ -72,13 +72,16 @@ unpack (struct coffer_call *call, int in, void *data)
 {
   const struct place *place = data;
 
-  return coffer_files_import (call, place->root, place->path, in);
+  return place->links_out
+           ? coffer_files_restore (call, place->root, place->path, in)
+           : coffer_files_import (call, place->root, place->path, in);
 }
 
 int32_t
-tree_import (struct coffer_call *call, int root, const char *path)
+tree_import (struct coffer_call *call, int root, const char *path,
+             int links_out)
 {
-  struct place place = {root, path};
+  struct place place = {root, links_out, path};
 
   return fed (call, path, unpack, &place);
 }

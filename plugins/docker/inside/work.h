@@ -47,7 +47,8 @@ int32_t fed (struct coffer_call *call, const char *what,
 
 /* ---- trees.c: below the folder `root` ---- */
 int32_t tree_export (struct coffer_call *call, int root, const char *path);
-int32_t tree_import (struct coffer_call *call, int root, const char *path);
+int32_t tree_import (struct coffer_call *call, int root, const char *path,
+                     int links_out);
 int32_t tree_watch (struct coffer_call *call, int root, const char *path);
 
 /* ---- still.c: tree_export, while what runs stands still ---- */

@@ -48,6 +48,10 @@ int32_t coffer_files_export (struct coffer_call *call, int root,
                              const char *path, int32_t out);
 int32_t coffer_files_import (struct coffer_call *call, int root,
                              const char *path, int32_t in);
+/* The same of what _export has packed, for a snapshot: links lead where they led,
+ * also out of the folder.  For whom that is, and nobody else, to follow. */
+int32_t coffer_files_restore (struct coffer_call *call, int root,
+                              const char *path, int32_t in);
 
 /* A folder's changes as an inotify descriptor, which the caller closes: -1 with
  * errno.  Then, with nothing else of the sandbox held open, the operation
