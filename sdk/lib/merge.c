@@ -39,13 +39,13 @@ exchange (int from_dir, int to_dir, const char *name)
   if (path_temporary (aside, sizeof aside) < 0
       || renameat (to_dir, name, from_dir, aside) < 0)
     return -1;
-  if (renameat (from_dir, name, to_dir, name) < 0) {
-    keep = errno;
-    renameat (from_dir, aside, to_dir, name);
-    errno = keep;
-    return -1;
-  }
-  return renameat (from_dir, aside, from_dir, name);
+  if (renameat (from_dir, name, to_dir, name) == 0
+      && renameat (from_dir, aside, from_dir, name) == 0)
+    return 0;
+  keep = errno;
+  renameat (from_dir, aside, to_dir, name);
+  errno = keep;
+  return -1;
 }
 
 /* Both parents of a path, and its last component.  What is mounted elsewhere
