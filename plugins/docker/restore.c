@@ -66,8 +66,8 @@ docker_snapshot_base (struct coffer_call *call, struct docker *docker,
   return code != COFFER_NOT_FOUND && code != COFFER_OK ? code
          : code == COFFER_OK ? COFFER_OK
          : coffer_fail (call, COFFER_INVALID, "the engine no longer has the "
-                        "image that this snapshot was made with, and the one "
-                        "of its name is another");
+                        "image that this snapshot was made with, and by its "
+                        "name there is another one or none to be had");
 }
 
 /* ---- pieces --------------------------------------------------------------- */
