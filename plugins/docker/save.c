@@ -116,11 +116,13 @@ pump_start (struct saving *saving, struct pump *pump, int *body)
 {
   struct wire_request request;
   coffer_autobuffer struct coffer_buffer block = {0};
+  const int64_t left_ns = saving->call->deadline_ns - coffer_now_ns ();
   int ends[2], failed;
   int32_t code;
 
   stream_request (&request, WIRE_EXPORT);
   request.flags = WIRE_STILL;
+  request.timeout_ms = left_ns > 0 ? (uint64_t) left_ns / 1000000 + 1 : 1;
   coffer_buffer_add (&block, SANDBOX_WORKSPACE, sizeof SANDBOX_WORKSPACE);
   code = stream_open (saving->call, saving->docker, saving->sandbox, &request,
                       &block, &pump->stream);

@@ -148,8 +148,9 @@ work (struct coffer_call *call, int root, const struct wire_request *request,
   case WIRE_RENAME:
     return coffer_files_rename (call, root, path, other ? other : "");
   case WIRE_EXPORT:
-    return request->flags & WIRE_STILL ? stand_still (call, root, path)
-                                       : tree_export (call, root, path);
+    return request->flags & WIRE_STILL
+             ? stand_still (call, root, path, request->timeout_ms)
+             : tree_export (call, root, path);
   case WIRE_IMPORT:
     return tree_import (call, root, path, (request->flags & WIRE_LINKS) != 0);
   case WIRE_WATCH:

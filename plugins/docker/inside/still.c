@@ -24,6 +24,7 @@
 #define PIDS_MAX 4096
 #define ROUNDS 250              /* what does not stop in half a second goes on */
 #define ROUND_MS 2
+#define SECONDS_MAX 86400       /* that anything stands still */
 
 static pid_t stopped[PIDS_MAX];
 static size_t n_stopped;
@@ -116,8 +117,22 @@ go_on (void)
     kill (stopped[--n_stopped], SIGCONT);
 }
 
+/* Of a caller that went with its engine nobody here is told: so it has an end. */
+static void __attribute__ ((noreturn))
+pack (struct coffer_call *call, int root, const char *path,
+      uint64_t timeout_ms)
+{
+  const uint64_t seconds = timeout_ms / 1000 + 1;
+
+  signal (SIGALRM, SIG_DFL);
+  alarm ((unsigned) (timeout_ms > 0 && seconds < SECONDS_MAX ? seconds
+                                                             : SECONDS_MAX));
+  _exit (tree_export (call, root, path) == COFFER_OK ? 0 : 1);
+}
+
 int32_t
-stand_still (struct coffer_call *call, int root, const char *path)
+stand_still (struct coffer_call *call, int root, const char *path,
+             uint64_t timeout_ms)
 {
   coffer_autoclose int lock = lock_take ();
   int status = -1;
@@ -128,7 +143,7 @@ stand_still (struct coffer_call *call, int root, const char *path)
   stop_all ();
   pid = fork ();
   if (pid == 0)
-    _exit (tree_export (call, root, path) == COFFER_OK ? 0 : 1);
+    pack (call, root, path, timeout_ms);
   while (pid > 0 && waitpid (pid, &status, 0) < 0 && errno == EINTR)
     ;
   go_on ();
@@ -136,6 +151,6 @@ stand_still (struct coffer_call *call, int root, const char *path)
     return coffer_fail_errno (call, EAGAIN, "what is packed");
   if (WIFEXITED (status))       /* what failed it has said */
     return WEXITSTATUS (status) == 0 ? COFFER_OK : COFFER_IO;
-  return coffer_fail (call, COFFER_IO, "the packing was ended, as a sandbox "
-                      "without memory would");
+  return coffer_fail (call, COFFER_IO, "the packing was ended: its time was "
+                      "over, or the sandbox's memory");
 }

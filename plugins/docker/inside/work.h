@@ -52,7 +52,8 @@ int32_t tree_import (struct coffer_call *call, int root, const char *path,
 int32_t tree_watch (struct coffer_call *call, int root, const char *path);
 
 /* ---- still.c: tree_export, while what runs stands still ---- */
-int32_t stand_still (struct coffer_call *call, int root, const char *path);
+int32_t stand_still (struct coffer_call *call, int root, const char *path,
+                     uint64_t timeout_ms);
 
 /* What a running command is asked through its socket; the answer is a wire_end
  * to WAIT (when it has ended), a wire_info to LIST, an int32_t errno to TELL. */
