@@ -303,7 +303,8 @@ docker_work_send (struct coffer_call *call, int fd, const char *bytes, size_t si
  * worker or an engine that is gone, and no end of a file.  What is answered before
  * all was sent is a failure, and there is no need of the rest. */
 static int32_t
-send_file (struct coffer_call *call, struct stream *stream, int in)
+send_file (struct coffer_call *call, struct stream *stream, int in,
+           int *unread)
 {
   struct pollfd fds[3] = {{in, POLLIN, 0}, {stream->fd, POLLIN, 0},
                           {call->cancel_fd, POLLIN, 0}};
@@ -317,8 +318,11 @@ send_file (struct coffer_call *call, struct stream *stream, int in)
   if (!piece)
     return coffer_fail_errno (call, ENOMEM, "the file");
   while (code == COFFER_OK && n > 0) {
-    if (poll (fds, 3, coffer_poll_ms (call->deadline_ns)) < 0 && errno != EINTR)
-      break;
+    if (poll (fds, 3, coffer_poll_ms (call->deadline_ns)) < 0) {
+      if (errno != EINTR)
+        break;
+      fds[0].revents = fds[1].revents = fds[2].revents = 0;
+    }
     if (fds[1].revents)
       break;
     if (fds[2].revents || call->deadline_ns <= coffer_now_ns ()) {
@@ -331,6 +335,7 @@ send_file (struct coffer_call *call, struct stream *stream, int in)
         continue;
       }
       if (n < 0) {
+        *unread = 1;
         code = coffer_fail_errno (call, errno, "what is to be written");
         break;
       }
@@ -372,13 +377,15 @@ docker_work_in (struct coffer_call *call, struct docker *docker,
   auto_stream struct stream stream = {.fd = -1};
   coffer_autobuffer struct coffer_buffer block = {0};
   int32_t code, sent;
+  int unread = 0;
 
   add_paths (&block, path, NULL);
   code = stream_open (call, docker, sandbox, request, &block, &stream);
   if (code != COFFER_OK)
     return code;
-  sent = send_file (call, &stream, in);
-  if (sent != COFFER_OK && sent != COFFER_IO) {
+  sent = send_file (call, &stream, in, &unread);
+  /* What could not be sent was refused inside, which says why. */
+  if (sent != COFFER_OK && (sent != COFFER_IO || unread)) {
     take_back (call, &stream, &sink);
     return sent;
   }

@@ -228,6 +228,16 @@ send_image (struct saving *saving, int body)
   return code != COFFER_OK ? code : COFFER_IO;
 }
 
+/* The words are the engine's. */
+static int32_t
+fail_escaped (struct coffer_call *call, int32_t code, const char *words)
+{
+  coffer_autobuffer struct coffer_buffer text = {0};
+
+  coffer_buffer_add_escaped (&text, words, strlen (words));
+  return coffer_fail (call, code, text.failed ? "make an image" : text.data);
+}
+
 /* The other end sees whatever failed here as something broken off: what was first
  * is told.  Until `body` is closed the thread cannot fail because of this one. */
 static int32_t
@@ -247,7 +257,7 @@ stream_image (struct saving *saving)
     if (first != COFFER_OK || (code == COFFER_OK && pump.code != COFFER_OK))
       code = coffer_fail (saving->call, pump.code, pump.text);
     else if (code != COFFER_OK)
-      code = coffer_fail (saving->call, code, saving->error);
+      code = fail_escaped (saving->call, code, saving->error);
     else if (*pump.warning)
       coffer_log (saving->call, COFFER_LOG_WARNING, pump.warning);
   }
@@ -339,8 +349,11 @@ look (struct saving *saving)
   snprintf (made->base, sizeof made->base, "%s%s",
             found.image_id && strncmp (found.image_id, "sha256:", 7) != 0
             ? "sha256:" : "", found.image_id ? found.image_id : "");
-  return made->base_name ? COFFER_OK
-         : coffer_fail_errno (saving->call, ENOMEM, "a snapshot");
+  if (!made->base_name)
+    return coffer_fail_errno (saving->call, ENOMEM, "a snapshot");
+  return docker_is_image_id (made->base) ? COFFER_OK
+         : coffer_fail (saving->call, COFFER_IO, "the engine says of no image "
+                        "that this sandbox was made of it");
 }
 
 static int32_t

@@ -68,8 +68,8 @@ unhex (const char *hex)
   return text;
 }
 
-static int
-is_image_id (const char *text)
+int
+docker_is_image_id (const char *text)
 {
   return strncmp (text, "sha256:", 7) == 0 && strlen (text) == 71
          && strspn (text + 7, "0123456789abcdef") == 64;
@@ -85,7 +85,7 @@ docker_snapshot_read (const struct docker *docker, const json_t *labels,
 
   memset (out, 0, sizeof *out);
   if (strcmp (label (labels, LABEL_HOST), docker->host) != 0
-      || !docker_is_snapshot (id) || !is_image_id (base))
+      || !docker_is_snapshot (id) || !docker_is_image_id (base))
     return -1;
   snprintf (out->id, sizeof out->id, "%s", id);
   snprintf (out->base, sizeof out->base, "%s", base);
@@ -222,7 +222,7 @@ is_begun (struct coffer_call *call, struct docker *docker, const char *image)
 {
   coffer_autoreply struct coffer_http_reply reply = {0};
 
-  return is_image_id (image)
+  return docker_is_image_id (image)
          && docker_ask (call, docker, "GET", NULL, &reply, "/images/%s/json",
                         image) == COFFER_OK
          && reply.status < 300 && is_nameless (reply.json);

@@ -28,6 +28,8 @@
 
 /* Is it an id of one, of whatever host? */
 int docker_is_snapshot (const char *text);
+/* "sha256:" and what that is of. */
+int docker_is_image_id (const char *text);
 
 struct docker_snapshot {
   char id[SNAPSHOT_ID_MAX];
