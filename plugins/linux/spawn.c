@@ -402,14 +402,14 @@ child_tell (struct making *making)
   if (!making->prepared) {
     shape_fill (making, &shape);
     if (shape_send (making->self, &init, &shape, &making->cgroup,
-                    making->call) == -1 && errno != ECONNRESET)
-      return coffer_fail_errno (making->call, errno, "what to prepare");
+                    making->call) == -1)
+      return tell_rest_failed (making, "what to prepare");
   }
   if (!making->named && making->spec->template_name == NULL
       && etc_send (making->self, making->control, making->call) == -1)
     return tell_rest_failed (making, "the names in /etc");
-  if (plan_send (making) == -1 && errno != ECONNRESET)
-    return coffer_fail_errno (making->call, errno, "sending the plan");
+  if (plan_send (making) == -1)
+    return tell_rest_failed (making, "sending the plan");
   if (making->late_network && netns_give (making) == -1)
     return tell_rest_failed (making, "the network namespace");
   /* Here, as the init is at work now and this process waits for it. */
