@@ -9,9 +9,11 @@ guest_needs qemu-system-x86_64
 guest_image
 guest_disk
 
+# The image is written by nobody: the lock that the other guest has of it would be
+# taken for a writer's.
 guest_boot qemu-system-x86_64 -accel tcg,thread=multi -cpu max -M q35 \
   -m 1536 -smp 2 -nodefaults -serial stdio -display none -no-reboot -nic none \
-  -drive "file=$image,format=raw,if=none,id=d,snapshot=on" \
+  -drive "file=$image,format=raw,if=none,id=d,snapshot=on,file.locking=off" \
   -device nvme,drive=d,serial=root \
   -drive "file=$disk,format=raw,if=none,id=e" \
   -device nvme,drive=e,serial=results \
