@@ -234,5 +234,4 @@ UNIT_TESTS += %D%/test-linux-tar-confined
 %C%_test_linux_tar_confined_CPPFLAGS = $(LINUX_TAR_CPP_FLAGS) \
   -I$(top_srcdir)/tests/unit $(CMOCKA_CFLAGS) $(SECCOMP_CFLAGS)
 %C%_test_linux_tar_confined_CFLAGS = -std=gnu11 $(WARN)
-%C%_test_linux_tar_confined_LDADD = sdk/lib/libcoffer-provider.a \
-  $(SECCOMP_LIBS) $(CMOCKA_LIBS)
+%C%_test_linux_tar_confined_LDADD = $(SECCOMP_LIBS) $(CMOCKA_LIBS)
