@@ -57,22 +57,16 @@ static void
 undo (struct making *making, int64_t deadline_ns)
 {
   struct coffer_call *call = making->call;
-  const int cancel_fd = call->cancel_fd;
-  const int64_t kept = call->deadline_ns;
+  const int64_t most = coffer_now_ns () + 5 * SECOND_NS;
   struct docker_hush hush;
 
-  docker_hush (call, &hush);
-  call->cancel_fd = -1;
-  call->deadline_ns = deadline_ns + SECOND_NS / 4;
-  if (call->deadline_ns > coffer_now_ns () + 5 * SECOND_NS)
-    call->deadline_ns = coffer_now_ns () + 5 * SECOND_NS;
+  deadline_ns += SECOND_NS / 4;
+  docker_hush_until (call, &hush, deadline_ns < most ? deadline_ns : most);
   if (making->id[0] || is_begun (making))
     docker_remove (call, making->docker, making->name);
   else if (making->engine.kind == ENGINE_PODMAN)
     docker_remove_volumes (call, making->docker, making->name);
   docker_unhush (call, &hush);
-  call->cancel_fd = cancel_fd;
-  call->deadline_ns = kept;
 }
 
 /* ---- steps -------------------------------------------------------------- */

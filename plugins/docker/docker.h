@@ -108,8 +108,14 @@ int32_t docker_fail (struct coffer_call *call,
 struct docker_hush {
   struct coffer_host host;
   const struct coffer_host *kept;
+  int32_t cancel_fd;            /* the call's, which come back at the end */
+  int64_t deadline_ns;
 };
 void docker_hush (struct coffer_call *call, struct docker_hush *hush);
+/* And it is given up by nobody, and has a time of its own: for taking back what
+ * was begun, also when the call's time is over. */
+void docker_hush_until (struct coffer_call *call, struct docker_hush *hush,
+                        int64_t deadline_ns);
 void docker_unhush (struct coffer_call *call, const struct docker_hush *hush);
 /* The engine's words of a failure, for people; never NULL. */
 const char *docker_words (const struct coffer_http_reply *reply);

@@ -93,15 +93,28 @@ void
 docker_hush (struct coffer_call *call, struct docker_hush *hush)
 {
   hush->kept = call->host;
+  hush->cancel_fd = call->cancel_fd;
+  hush->deadline_ns = call->deadline_ns;
   hush->host = *call->host;
   hush->host.fail = fail_nothing;
   call->host = &hush->host;
 }
 
 void
+docker_hush_until (struct coffer_call *call, struct docker_hush *hush,
+                   int64_t deadline_ns)
+{
+  docker_hush (call, hush);
+  call->cancel_fd = -1;
+  call->deadline_ns = deadline_ns;
+}
+
+void
 docker_unhush (struct coffer_call *call, const struct docker_hush *hush)
 {
   call->host = hush->kept;
+  call->cancel_fd = hush->cancel_fd;
+  call->deadline_ns = hush->deadline_ns;
 }
 
 static int32_t

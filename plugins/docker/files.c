@@ -353,17 +353,11 @@ static void
 take_back (struct coffer_call *call, struct stream *stream,
            const struct stream_sink *sink)
 {
-  const int cancel_fd = call->cancel_fd;
-  const int64_t deadline_ns = call->deadline_ns;
   struct docker_hush hush;
 
-  docker_hush (call, &hush);
-  call->cancel_fd = -1;
-  call->deadline_ns = coffer_now_ns () + TAKE_BACK_NS;
+  docker_hush_until (call, &hush, coffer_now_ns () + TAKE_BACK_NS);
   shutdown (stream->fd, SHUT_WR);
   stream_read_all (call, stream, sink);
-  call->cancel_fd = cancel_fd;
-  call->deadline_ns = deadline_ns;
   docker_unhush (call, &hush);
 }
 

@@ -201,17 +201,11 @@ remove_carrier (struct restoring *restoring)
 {
   struct coffer_call *call = restoring->call;
   coffer_autoreply struct coffer_http_reply reply = {0};
-  const int cancel_fd = call->cancel_fd;
-  const int64_t deadline_ns = call->deadline_ns;
   struct docker_hush hush;
 
-  docker_hush (call, &hush);
-  call->cancel_fd = -1;
-  call->deadline_ns = coffer_now_ns () + CLEANUP_NS;
+  docker_hush_until (call, &hush, coffer_now_ns () + CLEANUP_NS);
   docker_ask (call, restoring->docker, "DELETE", NULL, &reply,
               "/containers/%s?force=1", restoring->carrier);
-  call->cancel_fd = cancel_fd;
-  call->deadline_ns = deadline_ns;
   docker_unhush (call, &hush);
 }
 

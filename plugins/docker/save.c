@@ -310,17 +310,11 @@ static void
 undo (struct saving *saving)
 {
   struct coffer_call *call = saving->call;
-  const int cancel_fd = call->cancel_fd;
-  const int64_t deadline_ns = call->deadline_ns;
   struct docker_hush hush;
 
-  docker_hush (call, &hush);
-  call->cancel_fd = -1;
-  call->deadline_ns = coffer_now_ns () + CLEANUP_NS;
+  docker_hush_until (call, &hush, coffer_now_ns () + CLEANUP_NS);
   remove_begun (saving);
   docker_unhush (call, &hush);
-  call->cancel_fd = cancel_fd;
-  call->deadline_ns = deadline_ns;
 }
 
 /* What a snapshot of this sandbox is to say of it.  A root that may be written has
