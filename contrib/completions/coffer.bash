@@ -13,7 +13,7 @@ _coffer ()
         if ((COMP_CWORD == i + 1)); then COMPREPLY=($(compgen -f -c -- "$cur"))
         else COMPREPLY=($(compgen -f -- "$cur")); fi
         return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--python|--artifacts|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--tenant|--rights|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--log|--socket|--anonymous|--allow-host) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--image|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--python|--artifacts|--ttl|--port|--metadata|--command|-c|--mode|--depth|--listen|--tenant|--rights|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--log|--socket|--anonymous|--allow-host) skip=1 ;;
       -*) ;;
       *) case $path in
            ''|sandbox|template|profile|token|provider) path=${path:+$path }$word ;;
@@ -29,7 +29,7 @@ _coffer ()
     --profile) COMPREPLY=($(compgen -W "$(coffer profile list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
     --template) COMPREPLY=($(compgen -W "$(coffer template list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
     --provider) COMPREPLY=($(compgen -W "$(coffer provider list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$cur")); return ;;
-    --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--python|--artifacts|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--tenant|--rights|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--log|--socket|--anonymous|--allow-host) return ;;
+    --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--image|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--python|--artifacts|--ttl|--port|--metadata|--command|-c|--mode|--depth|--listen|--tenant|--rights|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--log|--socket|--anonymous|--allow-host) return ;;
   esac
   if [[ $cur != -* ]]; then
     case $path in
@@ -70,8 +70,8 @@ _coffer ()
     return
   fi
   case $path in
-    'run') COMPREPLY=($(compgen -W "--workspace -w --volume -v --profile --template --net --allow --mem --cpus --pids --disk --accept --env -e --env-file --workdir --user --timeout --interactive -i --tty -t --python --artifacts $common" -- "$cur")) ;;
-    'sandbox create') COMPREPLY=($(compgen -W "--workspace -w --volume -v --profile --template --net --allow --mem --cpus --pids --disk --accept --env -e --env-file --workdir --user --ttl --image --port --metadata $common" -- "$cur")) ;;
+    'run') COMPREPLY=($(compgen -W "--workspace -w --volume -v --profile --template --image --net --allow --mem --cpus --pids --disk --accept --env -e --env-file --workdir --user --timeout --interactive -i --tty -t --python --artifacts $common" -- "$cur")) ;;
+    'sandbox create') COMPREPLY=($(compgen -W "--workspace -w --volume -v --profile --template --image --net --allow --mem --cpus --pids --disk --accept --env -e --env-file --workdir --user --ttl --port --metadata $common" -- "$cur")) ;;
     'sandbox list') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'sandbox info') COMPREPLY=($(compgen -W "$common" -- "$cur")) ;;
     'sandbox kill') COMPREPLY=($(compgen -W "--all $common" -- "$cur")) ;;

@@ -9,7 +9,7 @@ _coffer () {
     if [[ -n $skip ]]; then skip=; continue; fi
     case $word in
       --) _normal; return ;;
-      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--python|--artifacts|--ttl|--image|--port|--metadata|--command|-c|--mode|--depth|--listen|--tenant|--rights|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--log|--socket|--anonymous|--allow-host) skip=1 ;;
+      --provider|--host|--color|--workspace|-w|--volume|-v|--profile|--template|--image|--net|--allow|--mem|--cpus|--pids|--disk|--accept|--env|-e|--env-file|--workdir|--user|--timeout|--python|--artifacts|--ttl|--port|--metadata|--command|-c|--mode|--depth|--listen|--tenant|--rights|--sha256|--ref|--subdir|--output|--sign|--dir|--only|--seed|--junit|--log|--socket|--anonymous|--allow-host) skip=1 ;;
       -*) ;;
       *) case $path in
            ''|sandbox|template|profile|token|provider) path=${path:+$path }$word ;;
@@ -41,6 +41,7 @@ _coffer () {
       '*-v[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
       '--profile[take what this profile gives and allows]:NAME: '
       '--template[a root file system of coffer template add]:NAME: '
+      '--image[make the root from this container image]:IMAGE: '
       '--net[none (the default), host, or allow]:MODE:(none host allow)'
       '*--allow[what --net allow lets through]:NAME\:PORT: '
       '--mem[memory of the whole sandbox, such as 512M]:SIZE: '
@@ -68,6 +69,7 @@ _coffer () {
       '*-v[show SRC at DST, writable unless  ro is added]:SRC\:DST[\:ro]:_files -/'
       '--profile[take what this profile gives and allows]:NAME: '
       '--template[a root file system of coffer template add]:NAME: '
+      '--image[make the root from this container image]:IMAGE: '
       '--net[none (the default), host, or allow]:MODE:(none host allow)'
       '*--allow[what --net allow lets through]:NAME\:PORT: '
       '--mem[memory of the whole sandbox, such as 512M]:SIZE: '
@@ -81,7 +83,6 @@ _coffer () {
       '--workdir[start in this folder inside]:DIR:_files -/'
       '--user[be this user inside]:NAME: '
       '--ttl[life of the sandbox; 1h unless said]:TIME: '
-      '--image[make the root from this container image]:IMAGE: '
       '*--port[a port that will be reached]:NUMBER: '
       '*--metadata[kept with the sandbox and shown, not interpreted]:NAME=VALUE: '
       '*:argument:_files') ;;

@@ -304,7 +304,6 @@ static const struct cli_option create_options[] = {
   SPEC_OPTIONS,
   COMMAND_OPTIONS,
   { "ttl", 0, "TIME", 0, "life of the sandbox; 1h unless said" },
-  { "image", 0, "IMAGE", 0, "make the root from this container image" },
   { "port", 0, "NUMBER", OPTION_REPEATED, "a port that will be reached" },
   { "metadata", 0, "NAME=VALUE", OPTION_REPEATED,
     "kept with the sandbox and shown, not interpreted" },

@@ -18,6 +18,7 @@
     "show SRC at DST, writable unless :ro is added" },                        \
   { "profile", 0, "NAME", 0, "take what this profile gives and allows" },      \
   { "template", 0, "NAME", 0, "a root file system of coffer template add" },   \
+  { "image", 0, "IMAGE", 0, "make the root from this container image" },      \
   { "net", 0, "MODE", 0, "none (the default), host, or allow" },              \
   { "allow", 0, "NAME:PORT", OPTION_REPEATED,                                 \
     "what --net allow lets through" },                                        \

@@ -42,7 +42,8 @@ spec_refuse (struct coffer_call *call, const struct coffer_sandbox_spec *spec)
 {
   if (spec->image != NULL)
     return coffer_fail (call, COFFER_UNSUPPORTED,
-                        "image: the root is the host's /usr, or a template");
+                        "image: the root is the host's /usr, or a template; "
+                        "docker and podman have images");
   if (!ports_fine (spec->ports))
     return coffer_fail (call, COFFER_INVALID, "ports: each is 1 to 65535");
   if (spec->filter != NULL && strcmp (spec->filter, "general") != 0

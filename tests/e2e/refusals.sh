@@ -38,6 +38,10 @@ refused "create: --ttl of nonsense" 2 E6006 sandbox create --ttl ever
 refused "create: --metadata without a value" 2 E6006 sandbox create --metadata x
 refused "create: an argument" 2 E6001 sandbox create x
 refused "create: -i, which is for commands" 2 E6001 sandbox create -i
+refused "--image of a provider that has none" 125 E8010 run --image a -- true
+like "and who has them is said" "$(cat "$err")" 'docker and podman have images'
+refused "create: the same" 2 E8010 sandbox create --image a
+refused "--image and --python" 125 E6001 run --image a --python -
 refused "info of nothing" 2 E6001 sandbox info
 refused "kill of nothing" 2 E6001 sandbox kill
 refused "exec of nothing" 125 E6001 sandbox exec

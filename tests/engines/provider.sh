@@ -225,6 +225,11 @@ list_images () {
   like "$engine: one that fails at once" "$status $(cat "$err")" \
     '^[1-9] .*entrypoint ended at once, with 1'
   entrypoint ''
+  run coffer run --image brief:1 -- sh -c 'echo once; exit 3'
+  is "$engine: a run has the image that it names" "$status $(cat "$out")" "3 once"
+  run coffer run --image brief:1 --template t -- true
+  like "$engine: which is all of its root" "$status $(cat "$err")" \
+    '^125 .*E2001: .*a template and an image: one of them'
   is "$engine: and nothing is left of any" \
     "$(api GET '/containers/json?all=1' | json_count)" "$containers_were"
   run coffer sandbox create --image no-such:1
