@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,13 +18,27 @@
 
 #define DEFAULT_DEADLINE_NS (60 * 1000000000LL)
 
-/* These wait for something inside the sandbox, so that they never hold the
- * lock of a serial module. */
-static int
-op_waits (const struct contract_op *op)
+/* Some wait for something inside the sandbox, so that they never hold the lock of
+ * a serial module; and some last as long as a peer or a registry does. */
+static unsigned
+op_kind (const struct contract_op *op)
 {
-  return op->id == COFFER_OP_exec_wait || op->id == COFFER_OP_exec_attach
-         || op->id == COFFER_OP_file_watch;
+  switch (op->id) {
+  case COFFER_OP_exec_wait:
+  case COFFER_OP_exec_attach:
+    return GATE_WAITS;
+  case COFFER_OP_file_watch:
+    return GATE_WAITS | GATE_ENDLESS;
+  case COFFER_OP_sandbox_create:
+  case COFFER_OP_file_read:
+  case COFFER_OP_file_write:
+  case COFFER_OP_archive_export:
+  case COFFER_OP_archive_import:
+  case COFFER_OP_snapshot_create:
+    return GATE_LONG;
+  default:
+    return 0;
+  }
 }
 
 static int
@@ -105,12 +120,28 @@ trace (const struct invoke *invoke, int64_t began_ns)
              (long long) ((coffer_now_ns () - began_ns) / 1000));
 }
 
+/* It did not begin. */
+static void
+turn_away (const struct provider *provider, struct invoke *invoke,
+           int32_t code)
+{
+  auto_free char *why = NULL;
+
+  if (code == COFFER_LIMIT)
+    why = text_printf ("%" PRIu64 " such calls run already, or nearly all that "
+                       "it may run at once (limits.calls): end one of them",
+                       gate_most_endless (&provider->gate));
+  outcome_fail (&invoke->outcome, code, COFFER_RETRY_YES,
+                why ? why : "the call did not begin: the provider was busy",
+                NULL);
+}
+
 /* The thread model, the call, and a line of what came of it. */
 void
 invoke_run (struct provider *provider, struct invoke *invoke)
 {
   int traced = log_enabled (LOG_LEVEL_DEBUG, "dispatch");
-  int waits = op_waits (invoke->op);
+  unsigned kind = op_kind (invoke->op);
   int64_t now = coffer_now_ns ();
   int32_t code;
 
@@ -121,16 +152,15 @@ invoke_run (struct provider *provider, struct invoke *invoke)
   if (now >= invoke->deadline_ns)
     code = COFFER_TIMEOUT;
   else
-    code = gate_enter (&provider->gate, waits, invoke->deadline_ns,
+    code = gate_enter (&provider->gate, kind, invoke->deadline_ns,
                        invoke->cancel_fd);
   if (code != COFFER_OK) {
-    outcome_fail (&invoke->outcome, code, COFFER_RETRY_YES,
-                  "the call did not begin: the provider was busy", NULL);
+    turn_away (provider, invoke, code);
     return;
   }
   invoke->first_line = journal_mark (&provider->journal);
   provider->backend->call (provider, invoke);
-  gate_leave (&provider->gate, waits);
+  gate_leave (&provider->gate, kind);
   if (traced)
     trace (invoke, now);
 }

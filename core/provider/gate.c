@@ -22,6 +22,7 @@ gate_init (struct gate *gate, int serial, uint64_t limit)
   gate->serial = serial;
   gate->limit = limit;
   gate->running = gate->waiting = 0;
+  gate->n_waits = gate->n_long = gate->n_endless = 0;
   gate->held = 0;
   if (pthread_mutex_init (&gate->lock, NULL) != 0)
     return -1;
@@ -68,33 +69,72 @@ wait_locked (struct gate *gate, int64_t deadline_ns, int cancel_fd)
   return COFFER_OK;
 }
 
-int32_t
-gate_enter (struct gate *gate, int waits, int64_t deadline_ns, int cancel_fd)
+/* All but a part, and of few one; who has a single call has it for everything. */
+static uint64_t
+all_but (const struct gate *gate, uint64_t part)
 {
-  int takes = gate->serial && !waits;
+  return gate->limit > 1 ? gate->limit - (gate->limit + part - 1) / part : 1;
+}
+
+uint64_t
+gate_most_endless (const struct gate *gate)
+{
+  return all_but (gate, 2);
+}
+
+static int
+is_crowded (const struct gate *gate, unsigned kind)
+{
+  return ((kind & GATE_WAITS) && gate->n_waits >= all_but (gate, 4))
+         || ((kind & (GATE_WAITS | GATE_LONG))
+             && gate->n_waits + gate->n_long >= all_but (gate, 8))
+         || ((kind & GATE_ENDLESS)
+             && gate->n_endless >= gate_most_endless (gate));
+}
+
+static int
+is_full (const struct gate *gate, unsigned kind)
+{
+  return gate->running >= gate->limit
+         || (gate->serial && !(kind & GATE_WAITS) && gate->held)
+         || is_crowded (gate, kind);
+}
+
+/* One comes, or goes (-1). */
+static void
+count_locked (struct gate *gate, unsigned kind, int by)
+{
+  gate->running += (uint64_t) by;
+  gate->n_waits += kind & GATE_WAITS ? (uint64_t) by : 0;
+  gate->n_long += kind & GATE_LONG ? (uint64_t) by : 0;
+  gate->n_endless += kind & GATE_ENDLESS ? (uint64_t) by : 0;
+  if (gate->serial && !(kind & GATE_WAITS))
+    gate->held = by > 0;
+}
+
+int32_t
+gate_enter (struct gate *gate, unsigned kind, int64_t deadline_ns,
+            int cancel_fd)
+{
   int32_t code = COFFER_OK;
 
   pthread_mutex_lock (&gate->lock);
   gate->waiting++;
-  while (code == COFFER_OK
-         && ((takes && gate->held) || gate->running >= gate->limit))
-    code = wait_locked (gate, deadline_ns, cancel_fd);
+  while (code == COFFER_OK && is_full (gate, kind))
+    code = (kind & GATE_ENDLESS) && is_crowded (gate, kind)
+             ? COFFER_LIMIT : wait_locked (gate, deadline_ns, cancel_fd);
   gate->waiting--;
-  if (code == COFFER_OK) {
-    gate->running++;
-    gate->held |= takes;
-  }
+  if (code == COFFER_OK)
+    count_locked (gate, kind, 1);
   pthread_mutex_unlock (&gate->lock);
   return code;
 }
 
 void
-gate_leave (struct gate *gate, int waits)
+gate_leave (struct gate *gate, unsigned kind)
 {
   pthread_mutex_lock (&gate->lock);
-  gate->running--;
-  if (gate->serial && !waits)
-    gate->held = 0;
+  count_locked (gate, kind, -1);
   if (gate->waiting > 0)
     pthread_cond_broadcast (&gate->changed);
   pthread_mutex_unlock (&gate->lock);

@@ -126,7 +126,8 @@ public_number (int32_t code, const struct contract_op *op,
   case COFFER_BUSY:
     return E_BUSY;
   case COFFER_LIMIT:
-    return family == FAMILY_FILE ? E_FILE_SPACE : E_LIMIT;
+    return family == FAMILY_FILE && op->id != COFFER_OP_file_watch
+             ? E_FILE_SPACE : E_LIMIT;
   case COFFER_TIMEOUT:
     return E_PROVIDER_TIMEOUT;
   case COFFER_CANCELLED:

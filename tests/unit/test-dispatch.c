@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "provider-fixture.h"
+#include "provider/dispatch.h"
 #include "provider/gate.h"
 #include "provider/loader.h"
 #include "provider/outcome.h"
@@ -63,6 +64,7 @@ codes_map_by_family (void **state)
     { "file_read", COFFER_DENIED, E_FILE_DENIED },
     { "file_write", COFFER_EXISTS, E_FILE_EXISTS },
     { "file_write", COFFER_LIMIT, E_FILE_SPACE },
+    { "file_watch", COFFER_LIMIT, E_LIMIT },
     { "file_remove", COFFER_CONFLICT, E_FILE_KIND },
     { "archive_export", COFFER_NOT_FOUND, E_FILE_NOT_FOUND },
     { "port_dial", COFFER_NOT_FOUND, E_UNKNOWN_SANDBOX },
@@ -134,6 +136,59 @@ the_gate_counts_and_waits (void **state)
   close (cancel);
 }
 
+/* So many enter, of one kind. */
+static void
+enter (struct gate *gate, unsigned kind, int n)
+{
+  while (n-- > 0)
+    assert_int_equal (gate_enter (gate, kind, INT64_MAX, -1), COFFER_OK);
+}
+
+static int32_t
+try_to_enter (struct gate *gate, unsigned kind)
+{
+  return gate_enter (gate, kind, coffer_now_ns () + 10000000, -1);
+}
+
+static void
+what_lasts_leaves_room_for_the_rest (void **state)
+{
+  struct gate gate;
+
+  (void) state;
+  assert_int_equal (gate_init (&gate, 0, 8), 0);
+  enter (&gate, GATE_WAITS, 6);
+  assert_int_equal (try_to_enter (&gate, GATE_WAITS), COFFER_TIMEOUT);
+  enter (&gate, GATE_LONG, 1);
+  assert_int_equal (try_to_enter (&gate, GATE_LONG), COFFER_TIMEOUT);
+  enter (&gate, 0, 1);
+  assert_int_equal (try_to_enter (&gate, 0), COFFER_TIMEOUT);
+  gate_leave (&gate, GATE_WAITS);
+  enter (&gate, GATE_LONG, 1);
+  gate_fini (&gate);
+}
+
+static void
+calls_without_an_end_are_refused_and_not_queued (void **state)
+{
+  struct gate gate;
+
+  (void) state;
+  assert_int_equal (gate_init (&gate, 0, 8), 0);
+  enter (&gate, GATE_WAITS | GATE_ENDLESS, 4);
+  assert_int_equal (gate_enter (&gate, GATE_WAITS | GATE_ENDLESS, INT64_MAX,
+                                -1), COFFER_LIMIT);
+  gate_leave (&gate, GATE_WAITS | GATE_ENDLESS);
+  enter (&gate, GATE_WAITS, 3);
+  assert_int_equal (gate_enter (&gate, GATE_WAITS | GATE_ENDLESS, INT64_MAX,
+                                -1), COFFER_LIMIT);
+  enter (&gate, 0, 2);
+  gate_fini (&gate);
+  assert_int_equal (gate_init (&gate, 0, 1), 0);
+  enter (&gate, GATE_WAITS | GATE_ENDLESS, 1);
+  gate_fini (&gate);
+}
+
 /* ---- in this process ------------------------------------------------------ */
 
 static struct fixture *
@@ -145,6 +200,51 @@ start (const struct fixture_spec *spec)
   if (fixture_open (fixture, PROVIDER_IN_PROCESS, &error) != 0)
     fail_msg ("open: E%d %s", error->number, error_message (error));
   return fixture;
+}
+
+/* Past the claims, which the module does not make. */
+static int32_t
+watch (struct provider *provider, char said[256])
+{
+  const struct contract_args_file_watch args = { .sandbox = "a", .path = "/" };
+  const struct contract_op *op
+    = contract_op_by_id (contract_builtin (), COFFER_OP_file_watch);
+  struct provider_call call = { .deadline_ns = INT64_MAX, .cancel_fd = -1 };
+  union contract_value values[CONTRACT_MAX_ARGS + 1];
+  struct outcome outcome;
+  int32_t code;
+
+  contract_args_values (op, &args, values);
+  assert_int_equal (provider_try (provider, COFFER_OP_file_watch, values,
+                                  &call, &outcome, NULL), 0);
+  snprintf (said, 256, "%s", outcome.message ? outcome.message : "");
+  code = outcome.code;
+  outcome_fini (&outcome);
+  return code;
+}
+
+/* The other calls are as much as entered. */
+static void
+one_watch_too_many_is_refused_and_calls_go_on (void **state)
+{
+  struct fixture *fixture = start (&(struct fixture_spec){
+    .module = "hostile", .yaml = "limits: {calls: 4}\n" });
+  struct gate *gate = &fixture->provider->gate;
+  struct heard heard = { .facts = 0 };
+  char said[256];
+
+  (void) state;
+  enter (gate, GATE_WAITS | GATE_ENDLESS, 2);
+  assert_int_equal (watch (fixture->provider, said), COFFER_LIMIT);
+  assert_non_null (strstr (said, "2 such calls run already"));
+  enter (gate, GATE_WAITS, 1);
+  assert_int_equal (fixture_say (fixture, "ok:x", 5000, -1, &heard, NULL), 0);
+  gate_leave (gate, GATE_WAITS);
+  gate_leave (gate, GATE_WAITS | GATE_ENDLESS);
+  /* With room the module is asked, which has no such operation. */
+  assert_int_equal (watch (fixture->provider, said), COFFER_UNSUPPORTED);
+  gate_leave (gate, GATE_WAITS | GATE_ENDLESS);
+  fixture_free (fixture);
 }
 
 static void
@@ -455,6 +555,9 @@ main (void)
     cmocka_unit_test (codes_map_by_family),
     cmocka_unit_test (messages_are_one_bounded_line),
     cmocka_unit_test (the_gate_counts_and_waits),
+    cmocka_unit_test (what_lasts_leaves_room_for_the_rest),
+    cmocka_unit_test (calls_without_an_end_are_refused_and_not_queued),
+    cmocka_unit_test (one_watch_too_many_is_refused_and_calls_go_on),
     cmocka_unit_test (both_ways_of_running_look_the_same),
     cmocka_unit_test (a_sink_ends_a_call_here_too),
     cmocka_unit_test (arguments_are_checked_before_the_module_sees_them),
