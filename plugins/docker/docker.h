@@ -198,7 +198,11 @@ void docker_end_forget (const struct docker *docker, const char *name);
 
 /* ---- maker.c: one at a time makes or clears away a sandbox -------------------- */
 
-/* Its lock, or -1 with EWOULDBLOCK: somebody is at work with it. */
+/* Could it be one of a container or volume?  What an engine says is one may be
+ * anything, and becomes a file's name here. */
+int docker_is_name (const char *text);
+/* Its lock, or -1 with EWOULDBLOCK: somebody is at work with it; EINVAL: it is no
+ * name. */
 int docker_maker_try (const struct docker *docker, const char *name);
 /* The same, waiting for as long as the call may. */
 int32_t docker_maker_take (struct coffer_call *call,

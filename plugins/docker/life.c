@@ -106,8 +106,8 @@ sweep_volume (struct coffer_call *call, struct docker *docker,
   char name[DOCKER_NAME_MAX];
   int lock;
 
-  if (strncmp (volume, "coffer-", 7) != 0
-      || strlen (volume) >= sizeof name + 2 || strlen (volume) < 10)
+  if (strncmp (volume, "coffer-", 7) != 0 || !docker_is_name (volume)
+      || strlen (volume) < 10)
     return;
   snprintf (name, sizeof name, "%.*s", (int) strlen (volume) - 2, volume);
   lock = docker_maker_try (docker, name);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,12 +28,24 @@ file_name (const char *name, char file[FILE_MAX])
   snprintf (file, FILE_MAX, "%s.lock", name);
 }
 
+int
+docker_is_name (const char *text)
+{
+  return *text != '\0' && *text != '.' && strlen (text) < DOCKER_NAME_MAX
+         && strspn (text, "abcdefghijklmnopqrstuvwxyz0123456789_.-"
+                    "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen (text);
+}
+
 /* One that was removed since it was opened locks nobody out. */
 int
 docker_maker_try (const struct docker *docker, const char *name)
 {
   char file[FILE_MAX];
 
+  if (!docker_is_name (name)) {
+    errno = EINVAL;
+    return -1;
+  }
   file_name (name, file);
   for (;;) {
     coffer_autoclose int fd = openat (docker->runtime, file,

@@ -158,6 +158,10 @@ pieces_free (struct pieces_writer *writer)
 
 enum { OTHER, PIECE, END };
 
+#define OTHER_BYTES (64u << 10) /* of what stands before a file */
+#define OTHERS_MAX 16u          /* and of it in a row */
+#define BEHIND_MAX (64u << 10)  /* zeros that end the tar */
+
 void
 pieces_open (struct pieces_reader *reader, pieces_sink sink, void *data)
 {
@@ -181,26 +185,55 @@ octal_of (const char *text, size_t size)
   return i == size || text[i] == '\0' || text[i] == ' ' ? value : -1;
 }
 
-/* Pieces in their order, then the end. */
+/* "coffer-snapshot/BASE", and no other folder's. */
+static const char *
+base_of (const struct header *header)
+{
+  const size_t size = strlen (PIECES_FOLDER "/");
+
+  return memcmp (header->name, PIECES_FOLDER "/", size) == 0
+         && memchr (header->name, '\0', sizeof header->name)
+         ? header->name + size : "";
+}
+
+/* Pieces in their order, full but for the last, then the end. */
 static int32_t
 take_file (struct pieces_reader *reader, const struct header *header)
 {
-  char name[sizeof header->name + 1], wanted[16];
-  const char *base;
+  const char *base = base_of (header);
+  char wanted[16];
 
-  memcpy (name, header->name, sizeof header->name);
-  name[sizeof header->name] = '\0';
-  base = strrchr (name, '/');
-  base = base ? base + 1 : name;
   snprintf (wanted, sizeof wanted, "%06u", reader->number);
+  reader->others = 0;
+  if (reader->left == 0)
+    return COFFER_IO;
   if (strcmp (base, wanted) == 0 && reader->left <= PIECE_BYTES
-      && reader->number++ <= PIECES_MAX)
+      && !reader->is_last && reader->number++ <= PIECES_MAX) {
+    reader->is_last = reader->left < PIECE_BYTES;
     reader->what = PIECE;
-  else if (strcmp (base, "end") == 0 && reader->left <= PIECES_END_MAX)
+  } else if (strcmp (base, "end") == 0 && reader->left <= PIECES_END_MAX)
     reader->what = END;
   else
     return COFFER_IO;
   return COFFER_OK;
+}
+
+/* The folder, and what says more of an entry than its header has room for, all of
+ * which is left out: but there is no end to what could be. */
+static int32_t
+take_other (struct pieces_reader *reader, char type)
+{
+  reader->what = OTHER;
+  return (type == '5' || type == 'x' || type == 'g')
+         && reader->left <= (type == '5' ? 0 : OTHER_BYTES)
+         && ++reader->others <= OTHERS_MAX ? COFFER_OK : COFFER_IO;
+}
+
+static int
+is_zero (const char *bytes, size_t size)
+{
+  return size == 0 || (bytes[0] == '\0'
+                       && memcmp (bytes, bytes + 1, size - 1) == 0);
 }
 
 /* Behind the end there is nothing more, of whatever kind. */
@@ -212,18 +245,18 @@ take_header (struct pieces_reader *reader)
   char type = header->type ? header->type : '0';
 
   reader->head_size = 0;
-  if (header->name[0] == '\0')  /* the end of the tar */
+  if (is_zero (reader->head, sizeof reader->head)) {
+    reader->behind = BLOCK;
     return COFFER_OK;
+  }
   if (reader->has_ended || size < 0
       || octal_of (header->checksum, sizeof header->checksum)
          != (int64_t) checksum_of (header))
     return COFFER_IO;
   reader->left = (uint64_t) size;
   reader->padding = (uint64_t) -size % BLOCK;
-  if (type == '0')
-    return take_file (reader, header);
-  reader->what = OTHER;
-  return strchr ("5xg", type) ? COFFER_OK : COFFER_IO;
+  return type == '0' ? take_file (reader, header)
+                     : take_other (reader, type);
 }
 
 static int32_t
@@ -256,6 +289,14 @@ take_bytes (struct pieces_reader *reader, const char *bytes, size_t size)
   return COFFER_OK;
 }
 
+static int32_t
+take_behind (struct pieces_reader *reader, const char *bytes, size_t size)
+{
+  reader->behind += size < BEHIND_MAX ? size : BEHIND_MAX;
+  return is_zero (bytes, size) && reader->behind <= BEHIND_MAX ? COFFER_OK
+                                                               : COFFER_IO;
+}
+
 int32_t
 pieces_read (struct pieces_reader *reader, const void *from, size_t size)
 {
@@ -264,7 +305,10 @@ pieces_read (struct pieces_reader *reader, const void *from, size_t size)
   size_t n;
 
   for (; size > 0 && code == COFFER_OK; bytes += n, size -= n)
-    if (reader->left > 0) {
+    if (reader->behind > 0) {
+      n = size;
+      code = take_behind (reader, bytes, n);
+    } else if (reader->left > 0) {
       n = reader->left < size ? (size_t) reader->left : size;
       code = take_bytes (reader, bytes, n);
     } else if (reader->padding > 0) {

@@ -43,7 +43,8 @@ int32_t pieces_add (struct pieces_writer *writer, const char *bytes,
 int32_t pieces_end (struct pieces_writer *writer);
 void pieces_free (struct pieces_writer *writer);
 
-/* Of the same as an engine gives it back, with headers of its own. */
+/* Of the same as an engine gives it back, with headers of its own: few and small
+ * ones, and one folder.  Whoever has the engine may have changed any of it. */
 struct pieces_reader {
   pieces_sink sink;
   void *data;
@@ -51,7 +52,10 @@ struct pieces_reader {
   uint64_t bytes;
   unsigned number;              /* of the next piece */
   uint64_t left, padding;       /* of the entry that is being read */
-  int what;                     /* for these functions only */
+  int what;                     /* for these functions only, as the next three */
+  int is_last;                  /* a piece was shorter than PIECE_BYTES */
+  unsigned others;              /* entries since a file that were none */
+  size_t behind;                /* bytes of the tar's end */
   int has_ended;                /* the last file was there, and right */
   int is_spoilt;                /* the caller's: it was found to be wrong */
   size_t head_size, end_size;

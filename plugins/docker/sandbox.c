@@ -47,6 +47,8 @@ docker_end_read (const struct docker *docker, const char *name)
   char file[END_NAME_MAX], text[32] = "";
   coffer_autoclose int fd = -1;
 
+  if (!docker_is_name (name))
+    return 0;
   end_name (name, file);
   fd = openat (docker->runtime, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0 || coffer_read_all (fd, text, sizeof text - 1) <= 0)

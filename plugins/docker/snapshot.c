@@ -292,8 +292,7 @@ docker_is_carrier (const struct docker *docker, const char *name)
   char begin[32];
 
   snprintf (begin, sizeof begin, "coffer.%s.", docker->host);
-  return strncmp (name, begin, strlen (begin)) == 0
-         && strlen (name) < DOCKER_NAME_MAX;
+  return strncmp (name, begin, strlen (begin)) == 0 && docker_is_name (name);
 }
 
 void

@@ -100,6 +100,23 @@ FUZZERS += %D%/fuzz-tar
 %C%_fuzz_tar_LDFLAGS = $(FUZZ_LINK_FLAGS)
 %C%_fuzz_tar_LDADD = sdk/lib/libcoffer-provider.a
 
+FUZZERS += %D%/fuzz-pieces
+%C%_fuzz_pieces_SOURCES = %D%/fuzz-pieces.c plugins/docker/pieces.c $(FUZZ_MAIN)
+%C%_fuzz_pieces_CPPFLAGS = $(MODULE_CPP_FLAGS) $(MD_CFLAGS) \
+  -I$(top_srcdir)/plugins/docker
+%C%_fuzz_pieces_CFLAGS = $(FUZZ_CC_FLAGS)
+%C%_fuzz_pieces_LDFLAGS = $(FUZZ_LINK_FLAGS)
+%C%_fuzz_pieces_LDADD = sdk/lib/libcoffer-provider.a $(MD_SHARED_LIBS)
+
+FUZZERS += %D%/fuzz-snapshot
+%C%_fuzz_snapshot_SOURCES = %D%/fuzz-snapshot.c plugins/docker/snapshot.c \
+  $(FUZZ_MAIN)
+%C%_fuzz_snapshot_CPPFLAGS = $(MODULE_CPP_FLAGS) $(JANSSON_CFLAGS) \
+  -I$(top_srcdir)/plugins/docker
+%C%_fuzz_snapshot_CFLAGS = $(FUZZ_CC_FLAGS)
+%C%_fuzz_snapshot_LDFLAGS = $(FUZZ_LINK_FLAGS)
+%C%_fuzz_snapshot_LDADD = sdk/lib/libcoffer-provider.a $(JANSSON_SHARED_LIBS)
+
 EXTRA_PROGRAMS = $(FUZZERS)
 CLEANFILES += $(FUZZERS)
 if FUZZING
