@@ -20,6 +20,9 @@ guest_packages='qemu-system-x86 user-mode-linux e2fsprogs attr util-linux strace
 engine_packages='docker.io docker-registry podman runc conmon uidmap runsc catatonit busybox-static
   curl iproute2 util-linux procps'
 
+# A root file system for `make check-debian`.
+debian_packages='debootstrap'
+
 # A tool may come from another package than the one we would install.
 package_present () {
   case $1 in

@@ -38,6 +38,7 @@ include tests/mutants/local.mk
 include tests/fuzz/local.mk
 include tests/guest/local.mk
 include tests/engines/local.mk
+include tests/debian/local.mk
 include tests/bench/local.mk
 
 if HAVE_CMOCKA

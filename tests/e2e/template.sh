@@ -93,25 +93,6 @@ is "which works on" "$(cat "$out")" "NAME=tiny"
 run coffer template remove again
 is "with the last name it goes" "$status$(ls -A "$COFFER_HOME/state/templates")" 0
 
-# A tree of packages, with a loader and libraries of its own.
-if command -v dpkg-query >/dev/null 2>&1; then
-  dpkg-query -L base-files dash coreutils libc6 libselinux1 libpcre2-8-0 libacl1 \
-    libattr1 libgmp10 libssl3 zlib1g libzstd1 2>/dev/null \
-    | grep -v -E '^/(usr/share|\.$)|^[^/]' | sort -u \
-    | while read -r path; do [ ! -r "$path" ] || echo "${path#/}"; done >"$T/list"
-  tar -C / -h --no-recursion -T "$T/list" -cf "$T/debian.tar" 2>"$T/tar"
-  run coffer template add debian "$T/debian.tar"
-  is "a tree of packages is added" "$status" 0
-  run coffer run --template debian -- /bin/dash -c '
-    cat /etc/os-release | head -1; printf 1 | wc -c; ls /usr/share 2>/dev/null; id -un'
-  is "and its programs run" "$(cat "$out")" "$(head -1 /etc/os-release)
-1
-user"
-  run coffer template remove debian
-else
-  skip "a tree of packages" dpkg-query
-fi
-
 # Cut off at any point: nothing is left, and nobody waits for ever.
 mkfifo "$T/slow"
 "$COFFER_BUILD/coffer" template add half - <"$T/slow" >"$T/half" 2>&1 &
