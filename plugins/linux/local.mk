@@ -182,10 +182,13 @@ nodist_%C%_coffer_init_SOURCES = %D%/init/filter.h
 LINUX_PROXY_PURE = %D%/proxy/http.c %D%/proxy/http.h %D%/proxy/socks.c \
   %D%/proxy/socks.h %D%/target.c %D%/target.h
 LINUX_PROXY_CPP_FLAGS = $(MODULE_CPP_FLAGS) -I$(top_srcdir)/%D% \
-  -I$(top_srcdir)/%D%/proxy -D_GNU_SOURCE
+  -I$(top_srcdir)/%D%/init -I$(top_srcdir)/%D%/proxy -D_GNU_SOURCE
 %C%_coffer_proxy_SOURCES = $(LINUX_PROXY_PURE) \
   %D%/allow.c \
   %D%/allow.h \
+  %D%/init/landlock.h \
+  %D%/rights.c \
+  %D%/rights.h \
   %D%/proxy/confine.c \
   %D%/proxy/connection.c \
   %D%/denials.h \
@@ -204,6 +207,8 @@ LINUX_PROXY_CPP_FLAGS = $(MODULE_CPP_FLAGS) -I$(top_srcdir)/%D% \
   %D%/allow.c \
   %D%/allow.h \
   %D%/init/landlock.h \
+  %D%/rights.c \
+  %D%/rights.h \
   %D%/tar/confine.c \
   %D%/tar/confine.h \
   %D%/tar/main.c \

@@ -95,14 +95,13 @@ run (const char *code, uint64_t timeout_ms)
   assert_int_equal (host_kill (&host, id), COFFER_OK);
 }
 
-/* The only child of an init. */
 int
-child_of (int init)
+child_of (int parent, const char *name)
 {
-  char path[64], text[4096], *at;
+  char path[64], text[4096], state, *at;
   DIR *dir = opendir ("/proc");
   struct dirent *entry;
-  int found = 0, parent, fd;
+  int found = 0, of, fd;
   ssize_t n;
 
   assert_non_null (dir);
@@ -115,7 +114,9 @@ child_of (int init)
     coffer_fd_close (&fd);
     text[n > 0 ? n : 0] = '\0';
     at = strrchr (text, ')');
-    if (at != NULL && sscanf (at, ") %*c %d", &parent) == 1 && parent == init)
+    if (at != NULL && sscanf (at, ") %c %d", &state, &of) == 2
+        && of == parent
+        && (name == NULL || (state != 'Z' && strstr (text, name) != NULL)))
       found = atoi (entry->d_name);
   }
   closedir (dir);

@@ -20,8 +20,9 @@ const char *warm (void);
 void create (const char *id, const struct coffer_sandbox_spec *spec);
 /* In a sandbox of its own; what the last one was stays known. */
 void run (const char *code, uint64_t timeout_ms);
-/* The only child of an init. */
-int child_of (int init);
+/* A child of a process: one that lives, by its name as /proc has it, or without a
+ * name (NULL) any, also one that nobody has waited for.  0: there is none. */
+int child_of (int parent, const char *name);
 void file_of (int pid, const char *name, char *out, size_t size);
 void link_of (int pid, const char *name, char *out, size_t size);
 extern const char waiting[];

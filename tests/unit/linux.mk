@@ -211,8 +211,8 @@ UNIT_TESTS += %D%/test-linux-quota
 UNIT_TESTS += %D%/test-linux-proxy-confined
 %C%_test_linux_proxy_confined_SOURCES = %D%/test-linux-proxy-confined.c \
   %D%/confined.h \
-  plugins/linux/allow.c plugins/linux/proxy/confine.c plugins/linux/target.c \
-  sdk/lib/address.c
+  plugins/linux/allow.c plugins/linux/rights.c \
+  plugins/linux/proxy/confine.c plugins/linux/target.c sdk/lib/address.c
 %C%_test_linux_proxy_confined_CPPFLAGS = $(LINUX_PROXY_CPP_FLAGS) \
   $(CMOCKA_CFLAGS)
 %C%_test_linux_proxy_confined_CFLAGS = -std=gnu11 $(WARN)
@@ -230,7 +230,7 @@ UNIT_TESTS += %D%/test-linux-proxy-life
 UNIT_TESTS += %D%/test-linux-tar-confined
 %C%_test_linux_tar_confined_SOURCES = %D%/test-linux-tar-confined.c \
   %D%/bpf-run.h %D%/confined.h plugins/linux/allow.c \
-  plugins/linux/tar/confine.c
+  plugins/linux/rights.c plugins/linux/tar/confine.c
 %C%_test_linux_tar_confined_CPPFLAGS = $(LINUX_TAR_CPP_FLAGS) \
   -I$(top_srcdir)/tests/unit $(CMOCKA_CFLAGS) $(SECCOMP_CFLAGS)
 %C%_test_linux_tar_confined_CFLAGS = -std=gnu11 $(WARN)

@@ -53,7 +53,7 @@ stand_in (struct standing *standing, const char *id,
   assert_int_equal (coffer_read_all (out[0], byte, 3), 3);
   close (out[0]);
   standing->end = pair[0];
-  standing->pid = child_of (standing->init);
+  standing->pid = child_of (standing->init, NULL);
   assert_true (standing->pid > 0);
 }
 
@@ -221,7 +221,7 @@ waiting_in (const char *id)
 {
   int pid;
 
-  while ((pid = child_of (host.pid)) == 0)
+  while ((pid = child_of (host.pid, NULL)) == 0)
     poll (NULL, 0, 5);
   assert_int_equal (host.ops->exec_list (host_call (&host, 5000), host.self, id,
                                          NULL), COFFER_OK);

@@ -4,8 +4,6 @@
 
 #include "harness.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -139,35 +137,10 @@ test_a_sandbox_for_one (void **state)
 
 /* ---- what stands ready -------------------------------------------------- */
 
-/* A child of this process that is alive and has an interpreter's name. */
 static int
 interpreter (void)
 {
-  char path[64], state;
-  DIR *dir = opendir ("/proc");
-  struct dirent *entry;
-  int found = 0, fd;
-  char stat[4096], *at;
-  int parent;
-
-  assert_non_null (dir);
-  while ((entry = readdir (dir)) != NULL) {
-    if (!isdigit ((unsigned char) entry->d_name[0]))
-      continue;
-    snprintf (path, sizeof path, "/proc/%.20s/stat", entry->d_name);
-    fd = open (path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-      continue;
-    memset (stat, 0, sizeof stat);
-    if (read (fd, stat, sizeof stat - 1) > 0
-        && (at = strrchr (stat, ')')) != NULL
-        && sscanf (at, ") %c %d", &state, &parent) == 2 && state != 'Z'
-        && parent == getpid () && strstr (stat, "(python3)") != NULL)
-      found = atoi (entry->d_name);
-    close (fd);
-  }
-  closedir (dir);
-  return found;
+  return child_of (getpid (), "(python3)");
 }
 
 static void
@@ -414,7 +387,7 @@ test_many_at_once (void **state)
     pthread_join (threads[i], NULL);
     assert_int_equal (many[i].failed, 0);
   }
-  assert_int_equal (child_of (interpreter ()), 0);
+  assert_int_equal (child_of (interpreter (), NULL), 0);
 }
 
 int

@@ -8,186 +8,95 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "allow.h"
 #include "proxy.h"
+#include "rights.h"
 
 #define COUNT(array) (sizeof (array) / sizeof (array)[0])
 
-static const char *step;
-
-static int
-failed (const char *what)
-{
-  step = what;
-  return -1;
-}
-
 /* ---- limits ---------------------------------------------------------------- */
 
-static int
-limits_set (void)
-{
-  static const struct {
-    int which;
-    rlim_t most;
-  } limits[] = {
-    { RLIMIT_CORE, 0 },         { RLIMIT_FSIZE, sizeof (struct denials) },
-    { RLIMIT_DATA, 64 << 20 },  { RLIMIT_MEMLOCK, 0 },
-    { RLIMIT_MSGQUEUE, 0 },     { RLIMIT_NICE, 0 },
-    { RLIMIT_RTPRIO, 0 },       { RLIMIT_STACK, 1 << 20 },
-    { RLIMIT_NOFILE, 2 * CONNECTIONS_MAX + LOOKUPS_MAX + 32 }
-  };
-  struct rlimit now;
-  size_t i;
-
-  for (i = 0; i < COUNT (limits); i++) {
-    if (getrlimit (limits[i].which, &now) == -1)
-      return failed ("getrlimit");
-    if (now.rlim_max > limits[i].most)
-      now.rlim_max = limits[i].most;
-    now.rlim_cur = now.rlim_max;
-    if (setrlimit (limits[i].which, &now) == -1)
-      return failed ("setrlimit");
-  }
-  return 0;
-}
-
-static int
-capabilities_drop (void)
-{
-  struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
-  struct __user_cap_data_struct none[2];
-
-  memset (none, 0, sizeof none);
-  if (prctl (PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == -1
-      || syscall (SYS_capset, &header, none) == -1)
-    return failed ("capset");
-  if (prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) == -1
-      || prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
-    return failed ("no_new_privs");
-  return 0;
-}
+static const struct rights_limit limits[] = {
+  { RLIMIT_CORE, 0 },         { RLIMIT_FSIZE, sizeof (struct denials) },
+  { RLIMIT_DATA, 64 << 20 },  { RLIMIT_MEMLOCK, 0 },
+  { RLIMIT_MSGQUEUE, 0 },     { RLIMIT_NICE, 0 },
+  { RLIMIT_RTPRIO, 0 },       { RLIMIT_STACK, 1 << 20 },
+  { RLIMIT_NOFILE, 2 * CONNECTIONS_MAX + LOOKUPS_MAX + 32 }
+};
 
 /* ---- Landlock -------------------------------------------------------------- */
 
-#ifndef SYS_landlock_create_ruleset
-#define SYS_landlock_create_ruleset 444
-#define SYS_landlock_add_rule 445
-#define SYS_landlock_restrict_self 446
-#endif
-#define LANDLOCK_READ (UINT64_C (1) << 2)
-#define LANDLOCK_READ_DIR (UINT64_C (1) << 3)
-#define LANDLOCK_BIND UINT64_C (1)
-#define LANDLOCK_CONNECT UINT64_C (2)
-
-struct landlock_ruleset {
-  uint64_t files, net, scoped;
-};
-
-static struct landlock_ruleset
-landlock_shape (long abi, size_t *size)
-{
-  struct landlock_ruleset shape = { 0x1fff, 0, 0 };
-
-  *size = 8;
-  if (abi >= 2)
-    shape.files |= 0x2000;
-  if (abi >= 3)
-    shape.files |= 0x4000;
-  if (abi >= 4) {
-    shape.net = LANDLOCK_BIND | LANDLOCK_CONNECT;
-    *size = 16;
-  }
-  if (abi >= 5)
-    shape.files |= 0x8000;
-  if (abi >= 6) {
-    shape.scoped = 3;
-    *size = 24;
-  }
-  return shape;
-}
-
 static int
-landlock_path (int ruleset, const char *path)
+folder_allow (int ruleset, const char *path)
 {
-  struct {
-    uint64_t access;
-    int32_t fd;
-  } __attribute__ ((packed)) rule = { LANDLOCK_READ | LANDLOCK_READ_DIR, -1 };
-  long r;
+  const int fd = open (path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  int r;
 
-  rule.fd = open (path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (rule.fd < 0)
+  if (fd < 0)
     return 0;                   /* what is not there needs no right */
-  r = syscall (SYS_landlock_add_rule, ruleset, 1, &rule, 0);
-  close (rule.fd);
-  return r == -1 ? -1 : 0;
-}
-
-static int
-landlock_port (int ruleset, uint64_t port)
-{
-  struct {
-    uint64_t access, port;
-  } rule = { LANDLOCK_CONNECT, port };
-
-  return syscall (SYS_landlock_add_rule, ruleset, 2, &rule, 0) == -1 ? -1 : 0;
+  r = landlock_allow (ruleset, fd, LL_READ_FILE | LL_READ_DIR);
+  close (fd);
+  return r;
 }
 
 /* Folders and not files: they are replaced there by new ones. */
 static int
-landlock_rules (int ruleset, const struct policy *list, int ports)
+folders_allow (int ruleset)
 {
   char *found = realpath ("/etc/resolv.conf", NULL), *slash;
-  size_t i;
-  int r = landlock_path (ruleset, "/etc");
+  int r = folder_allow (ruleset, "/etc");
 
   slash = found != NULL ? strrchr (found, '/') : NULL;
   if (r == 0 && slash != NULL && slash != found) {
     *slash = '\0';
-    r = landlock_path (ruleset, found);
+    r = folder_allow (ruleset, found);
   }
   free (found);
-  if (r == 0 && ports)
-    r = landlock_port (ruleset, 53);
-  for (i = 0; r == 0 && ports && i < list->count; i++)
-    r = landlock_port (ruleset, list->entries[i].target.port);
   return r;
 }
 
-/* The ABI in force, 0: this kernel has none, -1. */
-static long
-landlock_enter (const struct policy *list)
-{
-  long abi = syscall (SYS_landlock_create_ruleset, NULL, 0, 1);
-  struct landlock_ruleset ruleset;
-  size_t size;
-  long r;
-  int fd;
+struct rules {
+  const struct policy *list;
+  int ports;                    /* this kernel has rules for them */
+};
 
-  if (abi == -1 && (errno == ENOSYS || errno == EOPNOTSUPP))
-    return 0;
-  ruleset = landlock_shape (abi, &size);
-  fd = (int) syscall (SYS_landlock_create_ruleset, &ruleset, size, 0);
-  if (fd < 0)
-    return failed ("landlock_create_ruleset");
-  r = landlock_rules (fd, list, abi >= 4);
-  if (r == 0)
-    r = syscall (SYS_landlock_restrict_self, fd, 0);
-  close (fd);
-  return r == -1 ? failed ("landlock") : abi;
+static int
+rules_add (int ruleset, const void *data)
+{
+  const struct rules *rules = data;
+  int r = folders_allow (ruleset);
+  size_t i;
+
+  if (r == 0 && rules->ports)
+    r = landlock_allow_port (ruleset, 53);
+  for (i = 0; r == 0 && rules->ports && i < rules->list->count; i++)
+    r = landlock_allow_port (ruleset, rules->list->entries[i].target.port);
+  return r;
+}
+
+/* The ABI in force, 0 where this kernel has none, is in *abi. */
+static const char *
+landlock_enter (const struct policy *list, long *abi)
+{
+  struct landlock_shape shape;
+  struct rules rules = { list, 0 };
+
+  *abi = landlock_abi ();
+  if (*abi == 0)
+    return NULL;
+  shape = landlock_negotiate (*abi, 1);
+  rules.ports = shape.handled.net != 0;
+  return landlock_restrict (&shape, rules_add, &rules);
 }
 
 /* ---- seccomp --------------------------------------------------------------- */
@@ -254,10 +163,10 @@ static const struct allow_list list_of_calls = {
   allowed, shapes, absent, COUNT (allowed), COUNT (shapes), COUNT (absent)
 };
 
-static int
+static const char *
 filter_install (void)
 {
-  return allow_install (&list_of_calls) == -1 ? failed ("seccomp") : 0;
+  return allow_install (&list_of_calls) == -1 ? "seccomp" : NULL;
 }
 
 /* ---- reading back ---------------------------------------------------------- */
@@ -272,7 +181,7 @@ status_says (const char *status, const char *line)
 }
 
 /* Through a descriptor from before: nothing of /proc is within reach now. */
-static int
+static const char *
 read_back (int status_fd, long abi)
 {
   static const char *const lines[]
@@ -285,43 +194,45 @@ read_back (int status_fd, long abi)
   int fd;
 
   if (n <= 0)
-    return failed ("reading /proc/self/status");
+    return "reading /proc/self/status";
   status[n] = '\0';
   errno = EPERM;
   for (i = 0; i < COUNT (lines); i++)
     if (!status_says (status, lines[i]))
-      return failed (lines[i]);
+      return lines[i];
   fd = open ("/proc/self/status", O_RDONLY | O_CLOEXEC);
   if (fd >= 0)
     close (fd);
   if (abi > 0 && fd >= 0)
-    return failed ("landlock: read back");
+    return "landlock: read back";
   fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd >= 0)
-    return failed ("seccomp: read back");
-  return 0;
+    return "seccomp: read back";
+  return NULL;
 }
 
 int
 confine (const struct policy *list, char *line, size_t size)
 {
-  int status = open ("/proc/self/status", O_RDONLY | O_CLOEXEC), r;
+  int status = open ("/proc/self/status", O_RDONLY | O_CLOEXEC);
   unsigned uid = geteuid ();
-  long abi = -1;
+  const char *failed;
+  long abi = 0;
 
-  r = status < 0 ? failed ("/proc/self/status") : limits_set ();
-  if (r == 0)
-    r = capabilities_drop ();
-  if (r == 0)
-    abi = landlock_enter (list);
-  if (r == 0 && abi >= 0)
-    r = filter_install ();
-  if (r == 0 && abi >= 0)
-    r = read_back (status, abi);
+  failed = status < 0 ? "/proc/self/status"
+                      : limits_lower (limits, COUNT (limits));
+  if (failed == NULL)
+    failed = capabilities_drop ();
+  if (failed == NULL)
+    failed = landlock_enter (list, &abi);
+  if (failed == NULL)
+    failed = filter_install ();
+  if (failed == NULL)
+    failed = read_back (status, abi);
   if (status >= 0)
     close (status);
-  if (r == -1 || abi < 0) {
-    snprintf (line, size, "%s", step);
+  if (failed != NULL) {
+    snprintf (line, size, "%s", failed);
     return -1;
   }
   if (abi == 0)

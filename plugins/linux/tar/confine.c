@@ -6,19 +6,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <linux/openat2.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "confine.h"
-#include "landlock.h"
+#include "rights.h"
 
 #define COUNT(array) (sizeof (array) / sizeof (array)[0])
 
@@ -31,82 +27,41 @@
 #define SANITIZED
 #endif
 
-#ifndef SYS_landlock_create_ruleset
-#define SYS_landlock_create_ruleset 444
-#define SYS_landlock_add_rule 445
-#define SYS_landlock_restrict_self 446
-#endif
-
 /* ---- rights --------------------------------------------------------------- */
 
-static int
-limits_set (void)
-{
-  static const struct {
-    int which;
-    rlim_t most;
-  } limits[] = {
-    { RLIMIT_CORE, 0 },
-    { RLIMIT_NOFILE, 1024 },
+static const struct rights_limit limits[] = {
+  { RLIMIT_CORE, 0 },
+  { RLIMIT_NOFILE, 1024 },
 #ifndef SANITIZED
-    { RLIMIT_DATA, 160 << 20 },
+  { RLIMIT_DATA, 160 << 20 },
 #endif
-  };
-  struct rlimit now;
-  size_t i;
+};
 
-  for (i = 0; i < COUNT (limits); i++) {
-    if (getrlimit ((__rlimit_resource_t) limits[i].which, &now) == -1)
-      return -1;
-    if (now.rlim_max > limits[i].most)
-      now.rlim_max = limits[i].most;
-    now.rlim_cur = now.rlim_max;
-    if (setrlimit ((__rlimit_resource_t) limits[i].which, &now) == -1)
-      return -1;
-  }
-  return 0;
-}
+struct folder_rule {
+  int fd;
+  uint64_t access;
+};
 
 static int
-capabilities_drop (void)
+folder_allow (int ruleset, const void *data)
 {
-  struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
-  struct __user_cap_data_struct none[2];
+  const struct folder_rule *rule = data;
 
-  memset (none, 0, sizeof none);
-  return prctl (PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == -1
-           || syscall (SYS_capset, &header, none) == -1
-           || prctl (PR_SET_DUMPABLE, 0, 0, 0, 0) == -1
-           || prctl (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1
-    ? -1 : 0;
+  return landlock_allow (ruleset, rule->fd, rule->access);
 }
 
 /* The folder, and nothing else; no device or program is made or run.  What a
  * first ABI forbids, renaming from one folder to another, is the work here. */
-static int
+static const char *
 landlock_enter (int folder)
 {
-  const long abi = syscall (SYS_landlock_create_ruleset, NULL, 0, 1);
+  const long abi = landlock_abi ();
   const struct landlock_shape shape = landlock_negotiate (abi, 1);
-  struct {
-    uint64_t access;
-    int32_t fd;
-  } __attribute__ ((packed)) rule = { 0, folder };
-  int fd, r;
+  const struct folder_rule rule
+    = { folder, shape.handled.files
+                  & ~(uint64_t) (LL_EXECUTE | LL_MAKE_CHAR | LL_MAKE_BLOCK) };
 
-  if (abi < 2)
-    return 0;
-  rule.access = shape.handled.files
-                & ~(uint64_t) (LL_EXECUTE | LL_MAKE_CHAR | LL_MAKE_BLOCK);
-  fd = (int) syscall (SYS_landlock_create_ruleset, &shape.handled, shape.size,
-                      0);
-  if (fd < 0)
-    return -1;
-  r = syscall (SYS_landlock_add_rule, fd, 1, &rule, 0) == -1
-          || syscall (SYS_landlock_restrict_self, fd, 0) == -1
-    ? -1 : 0;
-  close (fd);
-  return r;
+  return abi < 2 ? NULL : landlock_restrict (&shape, folder_allow, &rule);
 }
 
 /* ---- the filter ------------------------------------------------------------ */
@@ -156,24 +111,28 @@ const struct allow_list tar_calls = {
 };
 
 /* Whether it is there is asked of the kernel. */
-static int
+static const char *
 filter_enter (void)
 {
   struct open_how how = { .flags = O_RDONLY | O_CLOEXEC };
 
   if (allow_install (&tar_calls) == -1)
-    return -1;
+    return "seccomp";
   if (syscall (SYS_openat2, -1, "", &how, sizeof how) == -1 && errno == ENOSYS
       && syscall (SYS_getppid) == -1 && errno == EPERM)
-    return 0;
+    return NULL;
   errno = EPERM;
-  return -1;
+  return "seccomp: read back";
 }
 
-int
+const char *
 tar_confine (int folder)
 {
-  return limits_set () == -1 || capabilities_drop () == -1
-             || landlock_enter (folder) == -1 || filter_enter () == -1
-    ? -1 : 0;
+  const char *failed = limits_lower (limits, COUNT (limits));
+
+  if (failed == NULL)
+    failed = capabilities_drop ();
+  if (failed == NULL)
+    failed = landlock_enter (folder);
+  return failed != NULL ? failed : filter_enter ();
 }

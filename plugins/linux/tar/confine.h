@@ -7,8 +7,9 @@
 #include "allow.h"
 
 /* Limits, no capability, no_new_privs, a Landlock domain of `folder` and a
- * filter of system calls.  -1: with errno; nothing may be read then. */
-int tar_confine (int folder);
+ * filter of system calls.  NULL, or the step that failed, with errno; nothing may
+ * be read then. */
+const char *tar_confine (int folder);
 /* The list behind the filter. */
 extern const struct allow_list tar_calls;
 

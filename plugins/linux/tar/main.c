@@ -69,6 +69,8 @@ main (int argc, char **argv)
   struct coffer_call call = { .size = sizeof call, .host = &host,
                               .cancel_fd = TAR_CANCEL };
   int32_t code = COFFER_INTERNAL;
+  const char *failed;
+  char step[96];
 
   prctl (PR_SET_NAME, "coffer-tar");    /* it has no file to be called after */
   if (argc != 3)
@@ -76,9 +78,11 @@ main (int argc, char **argv)
   call.deadline_ns = strtoll (argv[2], NULL, 10);
   if (fcntl (TAR_CANCEL, F_GETFD) == -1)
     call.cancel_fd = -1;
-  if (tar_confine (TAR_FOLDER) == -1)
-    code = coffer_fail_errno (&call, errno, "coffer-tar's own rights");
-  else if (strcmp (argv[1], "export") == 0)
+  failed = tar_confine (TAR_FOLDER);
+  if (failed != NULL) {
+    snprintf (step, sizeof step, "coffer-tar's own rights: %s", failed);
+    code = coffer_fail_errno (&call, errno, step);
+  } else if (strcmp (argv[1], "export") == 0)
     code = coffer_files_export (&call, TAR_FOLDER, "/", TAR_FILE);
   else
     code = coffer_files_import (&call, TAR_FOLDER, "/", TAR_FILE);
