@@ -288,9 +288,17 @@ config_complete (struct registry_entry *entry, struct error **err)
 
 /* -- secrets --------------------------------------------------------------- */
 
+/* A certificate is everybody's to see. */
+static int
+is_secret (enum manifest_config_type type, const char *value)
+{
+  return type != CONFIG_PEM || strstr (value, "PRIVATE KEY") != NULL;
+}
+
 /* The file's content without one newline at its end. */
 static int
-read_secret (const char *path, char **out, struct error **err)
+read_secret (const char *path, enum manifest_config_type type, char **out,
+             struct error **err)
 {
   coffer_autoclose int fd = -1;
   struct stat st;
@@ -303,9 +311,6 @@ read_secret (const char *path, char **out, struct error **err)
     return error_set (err, E_UNSAFE_FILE, 0, "%s is not a regular file", path);
   if (place_check_trusted (fd, path, err) < 0)
     return -1;
-  if (st.st_mode & S_IROTH)
-    log_event (LOG_LEVEL_WARNING, "registry",
-               "%s holds a secret and everybody may read it", path);
   if (coffer_read_whole (fd, MAX_SECRET, out, &size) < 0)
     return error_set (err, E_CREDENTIALS_MISSING, errno, "read %s", path);
   if (*out && size > 0 && (*out)[size - 1] == '\n')
@@ -313,6 +318,9 @@ read_secret (const char *path, char **out, struct error **err)
   if (*out == NULL || size == 0 || strlen (*out) != size)
     return error_set (err, E_CREDENTIALS_MISSING, 0,
                       "%s holds no text", path);
+  if (st.st_mode & S_IROTH && is_secret (type, *out))
+    log_event (LOG_LEVEL_WARNING, "registry",
+               "%s holds a secret and everybody may read it", path);
   return 0;
 }
 
@@ -329,7 +337,8 @@ read_variable (const char *name, char **out, struct error **err)
 }
 
 static int
-read_credential (const char *name, char **out, struct error **err)
+read_credential (const char *name, enum manifest_config_type type, char **out,
+                 struct error **err)
 {
   const char *folder = variable ("CREDENTIALS_DIRECTORY");
   auto_free char *path = NULL;
@@ -344,7 +353,7 @@ read_credential (const char *name, char **out, struct error **err)
   path = text_printf ("%s/%s", folder, name);
   if (path == NULL)
     return error_set (err, E_NO_MEMORY, 0, "read %s", name);
-  return read_secret (path, out, err);
+  return read_secret (path, type, out, err);
 }
 
 /* Wiped before it is freed. */
@@ -367,11 +376,11 @@ fetch_secret (const struct registry_config *config,
   if (strncmp (origin, "env:", 4) == 0)
     r = read_variable (origin + 4, &value, err);
   else if (strncmp (origin, "file:", 5) == 0)
-    r = read_secret (origin + 5, &value, err);
+    r = read_secret (origin + 5, type, &value, err);
   else if (strncmp (origin, "auths:", 6) == 0)
     return docker_client_auths (origin + 6, out, err);
   else
-    r = read_credential (origin + 11, &value, err);
+    r = read_credential (origin + 11, type, &value, err);
   if (r < 0)
     return -1;
   wrong = manifest_check_value (type, value);

@@ -209,9 +209,29 @@ record_intent (struct creation *creation, struct error **err)
   return 0;
 }
 
+/* The provider says that it was to begin, and did not. */
+static int
+is_unbegun (const struct error *error)
+{
+  const json_t *reported
+    = error ? json_object_get (error->details, "reported") : NULL;
+
+  return json_is_false (json_object_get (reported, "begun"));
+}
+
+static int
+record_forget (struct creation *creation, struct error **err)
+{
+  if (creation->noted >= 0)
+    run_drop (creation->host->place, creation->record->id);
+  return creation->recorded
+           ? records_delete (host_records (creation->host),
+                             creation->record->id, err) : 0;
+}
+
 /* The provider's answer is not known, or not good: nothing of it may stay. */
 static void
-creation_undo (struct creation *creation)
+creation_undo (struct creation *creation, const struct error *why)
 {
   struct sandbox_record *record = creation->record;
   struct provider_call call = call_in (UNDO_MS, -1);
@@ -220,12 +240,10 @@ creation_undo (struct creation *creation)
   int gone;
 
   coffer_fd_close (&creation->lifeline[1]);
-  if (provider_kill (creation->provider, record->id, &call, &gone, &error)
-      == 0) {
-    if (creation->noted >= 0)
-      run_drop (host->place, record->id);
-    if (!creation->recorded
-        || records_delete (host_records (host), record->id, &error) == 0)
+  if (is_unbegun (why)
+      || provider_kill (creation->provider, record->id, &call, &gone, &error)
+           == 0) {
+    if (record_forget (creation, &error) == 0)
       return;
   } else if (creation->recorded) {
     record->state = SANDBOX_LOST;
@@ -496,7 +514,7 @@ sandbox_create (struct host *host, const struct sandbox_request *request,
              creation.record->provider, creation.not_applied.count);
   if (ask_provider (&creation, call, &sink, err) < 0
       || record_running (&creation, &sink, err) < 0) {
-    creation_undo (&creation);
+    creation_undo (&creation, err ? *err : NULL);
     hint_quota (&creation, err);
     return -1;
   }
@@ -505,7 +523,7 @@ sandbox_create (struct host *host, const struct sandbox_request *request,
              (double) (coffer_now_ns () - began) / 1e6);
   copy = sandbox_record_copy (creation.record);
   if (!copy) {
-    creation_undo (&creation);
+    creation_undo (&creation, NULL);
     return error_set (err, E_NO_MEMORY, 0, "a record");
   }
   /* From here on the host ends it, whatever fails. */

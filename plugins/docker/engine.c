@@ -147,20 +147,56 @@ docker_fail (struct coffer_call *call, const struct coffer_http_reply *reply,
 
 /* ---- which engine ------------------------------------------------------- */
 
+/* It is asked first which engine it is: whatever the call is to make was not
+ * begun when that fails. */
+static const char unbegun[] = "{\"begun\":false}";
+
+/* Nothing where the reply says it best.  Before the first answer TLS is where it
+ * goes wrong: who does not believe our certificate says so by hanging up. */
+static void
+tell_unreached (struct coffer_buffer *text, const char *engine,
+                const struct coffer_http_reply *reply, int is_first)
+{
+  const char *why = reply->message ? reply->message : "no connection";
+  const int tls = strncmp (engine, "https://", 8) == 0;
+
+  if (!tls && reply->said && strstr (reply->said, "HTTPS server"))
+    coffer_buffer_printf (text, "the engine at %s speaks TLS: set "
+                          "DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH, or the "
+                          "provider's `engine` to https://", engine);
+  else if (tls && strstr (why, "SSL") && reply->code == COFFER_UNAVAILABLE)
+    coffer_buffer_printf (text, "the engine at %s is not believed (%s): ca.pem "
+                          "beside DOCKER_CERT_PATH's or the context's "
+                          "certificates, or the provider's `ca`, says whom to "
+                          "believe, and the certificate must be of that name",
+                          engine, why);
+  else if (tls && reply->code == COFFER_IO && is_first)
+    coffer_buffer_printf (text, "the engine at %s ended the connection (%s): "
+                          "it may want a client's certificate that it believes"
+                          ", cert.pem and key.pem in DOCKER_CERT_PATH or the "
+                          "context, or the provider's `certificate` and `key`",
+                          engine, why);
+  else if (reply->code == COFFER_UNAVAILABLE)
+    coffer_buffer_printf (text, "no engine answers at %s (%s): start it, or set"
+                          " DOCKER_HOST or the provider's `engine`", engine,
+                          why);
+}
+
 static int32_t
 fail_engine (struct coffer_call *call, const struct docker *docker,
-             const struct coffer_http_reply *reply)
+             const struct coffer_http_reply *reply, const char *details)
 {
   coffer_autobuffer struct coffer_buffer text = {0};
 
-  if (reply->code != COFFER_UNAVAILABLE)
-    return coffer_http_fail (call, reply);
-  coffer_buffer_printf (&text, "no engine answers at %s (%s): start it, or set "
-                        "DOCKER_HOST or the provider's `engine`",
-                        docker->config.engine,
-                        reply->message ? reply->message : "no connection");
-  return coffer_fail (call, COFFER_UNAVAILABLE,
-                      text.failed ? "no engine answers" : text.data);
+  tell_unreached (&text, docker->config.engine, reply, details != NULL);
+  if (text.failed || !text.data)
+    return coffer_fail_with (call, reply->code != COFFER_OK ? reply->code
+                                                            : COFFER_INTERNAL,
+                             reply->retryable, reply->message
+                             ? reply->message : "the engine cannot be asked",
+                             details);
+  return coffer_fail_with (call, COFFER_UNAVAILABLE, reply->retryable,
+                           text.data, details);
 }
 
 /* "1.41" */
@@ -187,8 +223,9 @@ learn (struct coffer_call *call, const struct docker *docker,
                           docker->config.engine,
                           api ? "is too old" : "is no container engine",
                           API_LEAST);
-    return coffer_fail (call, COFFER_UNSUPPORTED,
-                        text.failed ? "the engine is too old" : text.data);
+    return coffer_fail_with (call, COFFER_UNSUPPORTED, COFFER_RETRY_DEFAULT,
+                             text.failed ? "the engine is too old" : text.data,
+                             unbegun);
   }
   engine->kind = podman ? ENGINE_PODMAN : ENGINE_DOCKER;
   engine->api = api < API_MOST ? api : API_MOST;
@@ -208,7 +245,7 @@ ping (struct coffer_call *call, struct docker *docker,
   coffer_autoreply struct coffer_http_reply reply = {0};
 
   if (coffer_http_do (docker->http, call, &request, &reply) != COFFER_OK)
-    return fail_engine (call, docker, &reply);
+    return fail_engine (call, docker, &reply, unbegun);
   return learn (call, docker, &reply, engine);
 }
 
@@ -282,7 +319,7 @@ docker_ask (struct coffer_call *call, struct docker *docker,
     return coffer_fail_errno (call, ENOMEM, "a request");
   request.path = path.data;
   if (coffer_http_do (docker->http, call, &request, reply) != COFFER_OK)
-    return fail_engine (call, docker, reply);
+    return fail_engine (call, docker, reply, NULL);
   /* Podman says of some of its JSON that it is text. */
   if (!reply->json && reply->body && reply->body[0] == '{')
     reply->json = json_loadb (reply->body, reply->size, 0, NULL);

@@ -141,4 +141,13 @@ is "else podman's own" "$(of registry_auth)" "- auths:$T/auth.json"
 echo '{"auths": {"r.example": {"auth": dTpwYXNzd29yZA==}}}' >"$DOCKER_CONFIG/config.json"
 refused "a file that is no JSON" 'not JSON: line 1, column [0-9]*'
 unlike "of which nothing is quoted" "$(cat "$out") -" 'dTpw'
+
+# -- no engine
+DOCKER_CONFIG=$DOCKER_CONFIG/empty
+without_conformance
+DOCKER_HOST=unix://$T/no.sock run coffer sandbox create --provider docker --image x
+is "without an engine the create says so, and no more" \
+  "$status $(grep -v '^  hint: ' "$err" | cut -d : -f 1-5)" \
+  "1 coffer: E8005: docker: sandbox_create: no engine answers at unix"
+is "and nothing of it is remembered" "$(coffer sandbox list --json)" '[]'
 finish

@@ -15,11 +15,12 @@
 #   engine_finish         stops it, and a test that it had and left nothing;
 #                         then `finish` of tests/e2e/lib.sh
 #
-# $socket is its socket, DOCKER_HOST names it, $engine is its kind.
+# $socket is its socket, DOCKER_HOST names it, $engine is its kind; $engine_more are
+# further options of dockerd.
 
 E=$T/engine
 socket=$E/engine.sock
-holder='' engine_pid='' containerd_pid=''
+holder='' engine_pid='' containerd_pid='' engine_more=''
 
 # ---- its namespaces ----------------------------------------------------------
 
@@ -95,10 +96,11 @@ JSON
 
 docker_launch () {
   rm -f "$E/docker.pid"
+  # shellcheck disable=SC2086
   inside_exec dockerd --host "unix://$socket" --containerd "$E/containerd.sock" \
     --data-root "$E/data" --exec-root "$E/run/docker" \
     --pidfile "$E/docker.pid" --config-file "$E/docker.json" \
-    --cgroup-parent "$parent" --iptables=false --bridge=none \
+    --cgroup-parent "$parent" --iptables=false --bridge=none $engine_more \
     >>"$E/engine.log" 2>&1 &
   engine_pid=$!
 }

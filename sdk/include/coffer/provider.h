@@ -189,7 +189,8 @@ coffer_fail (struct coffer_call *call, int32_t code, const char *message)
 }
 
 /* The same, with what is known about trying again (enum coffer_retryable)
- * and `details`, a JSON object as text or NULL. */
+ * and `details`, a JSON object as text or NULL: of sandbox_create
+ * {"begun":false} says that there is nothing to be removed. */
 static inline int32_t
 coffer_fail_with (struct coffer_call *call, int32_t code, int32_t retryable,
                   const char *message, const char *details)
