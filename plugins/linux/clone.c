@@ -50,14 +50,6 @@ clone_waited (int (*function) (void *), void *data, int flags, int *pidfd)
   return pid;
 }
 
-pid_t
-clone_inside (int (*function) (void *), void *data, int flags, char *stack,
-              size_t size)
-{
-  return clone (function, stack + size, CLONE_VM | CLONE_VFORK | flags, data,
-                NULL, NULL, NULL);
-}
-
 /* ---- no precedence ------------------------------------------------------ */
 
 enum { AT_NICE = 1, AT_TURN = 2, AT_DISK = 4, AT_END = 8 };

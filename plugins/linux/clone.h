@@ -13,10 +13,6 @@
 pid_t clone_waited (int (*function) (void *), void *data, int flags,
                     int *pidfd);
 
-/* The same of a child of such a child, on a stack that the caller has. */
-pid_t clone_inside (int (*function) (void *), void *data, int flags,
-                    char *stack, size_t size);
-
 /* What of the calling thread goes before others at the processor, the disk and
  * the end of memory, which a child would have of it: bits, or -1 with errno. */
 int precedence_found (void);

@@ -235,7 +235,7 @@ ready_take (struct making *making)
     return spawn_refused (making, size > 0 ? rest : "?", reply.header.error);
   if (reply.header.type != INIT_READY)
     return coffer_fail (call, COFFER_INTERNAL, "the init's answer is unknown");
-  /* What it got last could not be read before. */
+  /* Until then it may not have made its own. */
   if (making->late_network)
     namespaces_read (making->proc, inodes);
   code = facts_namespaces (making, inodes);

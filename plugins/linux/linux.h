@@ -93,7 +93,7 @@ struct init_process {
   int pidfd;
   int control;                  /* our end of its connection */
   int proc;                     /* its folder in /proc */
-  int late_network;             /* it has no network namespace yet */
+  int late_network;             /* it makes its network namespace itself */
   int named;                    /* it was told what of /etc to show */
   struct ids ids;
 };

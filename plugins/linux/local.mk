@@ -45,7 +45,6 @@ noinst_PROGRAMS += %D%/filter-gen
   %D%/link.c \
   %D%/linux.c \
   %D%/linux.h \
-  %D%/netns.c \
   %D%/network.c \
   %D%/plan.c \
   %D%/probe.c \

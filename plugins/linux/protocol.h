@@ -69,9 +69,6 @@ enum init_type {
                                  * the one that waits (EXEC_AHEAD); STARTED */
   INIT_JOIN = 23,               /* init, at the gate: what it is to become */
   INIT_GO = 24,                 /* init, there: be it */
-  INIT_NETWORK = 25,            /* after NAMES, to one that was begun without: a
-                                 * descriptor, its network namespace; or none,
-                                 * and it makes one; none */
   INIT_AHEAD = 26,              /* a descriptor: the gate of a process that comes
                                  * in and waits to be a command; none */
 

@@ -410,8 +410,6 @@ child_tell (struct making *making)
     return tell_rest_failed (making, "the names in /etc");
   if (plan_send (making) == -1)
     return tell_rest_failed (making, "sending the plan");
-  if (making->late_network && netns_give (making) == -1)
-    return tell_rest_failed (making, "the network namespace");
   /* Here, as the init is at work now and this process waits for it. */
   ids_found (making->self, &making->ids);
   return COFFER_OK;

@@ -35,7 +35,7 @@ enum network { NETWORK_NONE, NETWORK_HOST, NETWORK_ALLOW };
 struct init_wanted {
   struct ids ids;               /* of its own: no group goes along */
   int host_network;
-  int late_network;             /* it gets its own with netns_give */
+  int late_network;             /* it makes its own, by and by */
   int sibling;                  /* a child of this process's parent */
   int ids_meanwhile;            /* they are taken while it is begun: of `ids`
                                  * only `privileged` is known */
@@ -54,7 +54,7 @@ struct making {
   int proc;                     /* the init's folder in /proc */
   pid_t pid;
   int prepared;                 /* it was told what, being made ahead */
-  int late_network;             /* it has none yet */
+  int late_network;             /* its init may have none yet */
   int named;                    /* its init knows what of /etc to show */
   struct cgroup cgroup;
   const char *lacking[4];       /* limits that do not hold */
@@ -102,12 +102,6 @@ int shape_send (struct linux_provider *self, const struct init_process *init,
                 const struct init_prepare *shape, const struct cgroup *group,
                 const struct coffer_call *call);
 int plan_send (struct making *making);
-
-/* ---- netns.c ------------------------------------------------------------ */
-
-/* Makes the network namespace of an init that was begun without one, in its
- * user namespace, and gives it: -1 with errno when it could not be told. */
-int netns_give (const struct making *making);
 
 /* ---- limits.c ----------------------------------------------------------- */
 

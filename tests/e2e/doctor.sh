@@ -129,19 +129,16 @@ if [ "$(id -u)" -ne 0 ]; then
   fi
 fi
 
-# A run's network namespace is made beside its init, by one call or another, or by
-# the init, or there is no sandbox: never is it the machine's.
-run deny setns:EPERM -- "$program" run -- readlink /proc/self/ns/net
-like "none to be made from outside: the init makes it" "$status $(cat "$out")" '^0 net:'
+# A run's network namespace is made with its init or by it, by one call or another,
+# or there is no sandbox: never is it the machine's.
 machine=$(readlink /proc/self/ns/net | tr '[]' '..')
-unlike "and it is not the machine's" "$(cat "$out")" "$machine"
-for flags in :0x40000000 ""; do
-  run deny "unshare:EPERM$flags" -- "$program" run -- readlink /proc/self/ns/net
-  like "no unshare ($flags): another call makes it" "$status $(cat "$out")" '^0 net:'
+for calls in setns:EPERM unshare:EPERM:0x40000000 unshare:EPERM; do
+  run deny "$calls" -- "$program" run -- readlink /proc/self/ns/net
+  like "no $calls: another call makes it" "$status $(cat "$out")" '^0 net:'
   unlike "and it is not the machine's" "$(cat "$out")" "$machine"
 done
 run deny setns:EPERM unshare:EPERM:0x40000000 -- "$program" run -- readlink /proc/self/ns/net
-like "none to be made beside it, nor by it" "$status $(head -1 "$err" "$out" | tr '\n' ' ')" \
+like "none to be made with it, nor by it" "$status $(head -1 "$err" "$out" | tr '\n' ' ')" \
   '^125 .*coffer: E2005: .*network|^0 .*net:'
 unlike "is none of the machine's, either" "$status $(cat "$out")" "$machine"
 

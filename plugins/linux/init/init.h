@@ -66,18 +66,12 @@ struct packet {
   int fds[INIT_FDS_MAX];
 };
 
-/* It was begun without a network namespace, which it is still to get. */
-extern int network_late;
-
 /* 1: one packet, 0: the end, or a negative errno (-EAGAIN: none now). */
 int packet_receive (int fd, int wait, struct packet *packet);
 void packet_close_fds (struct packet *packet);
-/* What NAMES holds, which follows the plan: how many bytes, at most `size`, or
+/* What NAMES holds, which follows the shape: how many bytes, at most `size`, or
  * a negative errno. */
 long names_receive (int fd, char *out, size_t size);
-/* NETWORK, which follows that: its descriptor or -1 in *out; 0, or a negative
- * errno. */
-int network_receive (int fd, int *out);
 /* The body, of at least `need` bytes (zero beyond what was sent, in `copy`);
  * NULL: malformed. */
 const void *packet_body (const struct packet *packet, void *copy,
@@ -152,9 +146,10 @@ const char *template_folder (unsigned i);
 
 /* Before there is a plan: of a process that waits for one it is done. */
 void network_begin (void);
-/* One that was begun without a network namespace gets it now, from outside,
- * where it was made meanwhile, or makes it. */
-void network_join (int control);
+/* This process was begun without a network namespace, which it makes when it
+ * would wait else. */
+extern int network_late;
+void network_own (void);
 void network_make (const struct plan *plan);
 /* For the proxy outside: a listener in here, -1; to be closed once given. */
 extern int proxy_listener;

@@ -273,34 +273,6 @@ names_receive (int fd, char *out, size_t size)
   return r - (long) sizeof head;
 }
 
-/* The same of one descriptor, which may be left out. */
-int
-network_receive (int fd, int *out)
-{
-  struct init_header header;
-  struct sys_iovec iov = { &header, sizeof header };
-  struct sys_msghdr message = { .iov = &iov, .iov_count = 1,
-                                .control = control.bytes,
-                                .control_size = sizeof control.bytes };
-  struct packet packet;
-  long r;
-
-  do
-    r = SYS (recvmsg, fd, &message, MSG_CMSG_CLOEXEC_);
-  while (r == -EINTR_);
-  if (r < 0)
-    return (int) r;
-  fds_collect (&packet, &message);
-  if (r == sizeof header && (message.flags & (MSG_TRUNC_ | MSG_CTRUNC_)) == 0
-      && header.magic == INIT_MAGIC && header.type == INIT_NETWORK
-      && header.size == sizeof header && packet.n_fds <= 1) {
-    *out = packet.n_fds == 1 ? packet.fds[0] : -1;
-    return 0;
-  }
-  packet_close_fds (&packet);
-  return -EPROTO_;
-}
-
 const void *
 packet_body (const struct packet *packet, void *copy, size_t need)
 {

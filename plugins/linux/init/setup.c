@@ -601,6 +601,8 @@ world_begin (const struct plan *plan)
   devices_make ();
   data_make (plan);
   proc_make ();
+  if (network_late)
+    network_own ();
   if (!template_is (plan)) {
     names_take (plan);
     etc_show ();
@@ -652,8 +654,6 @@ setup_end (const struct plan *plan)
                            strlen (plan->hostname)));
   if (LAYER_ON (MOUNT))
     world_end (plan);
-  if (network_late)
-    network_join (plan->control);
   if (LAYER_ON (NET))
     network_make (plan);
   LAYERS_IDS (plan);
