@@ -4,7 +4,8 @@
  * An ordinary user's sandbox is that user.  Root's is nobody else: an id of
  * its own (id-pool.c), and never the host's 0: with that, files of root would
  * open again.  One is all it gets: without a capability or a setuid bit nothing
- * inside could become another.
+ * inside could become another, and what is another's is written by nobody, as
+ * the kernel could not name its owner.
  *
  * What outlives a sandbox, a folder of the host or the image of a workspace, is
  * shown id-mapped: on the disk it belongs to its owner, whichever id the

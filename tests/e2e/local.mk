@@ -38,6 +38,7 @@ SCENARIOS += \
   %D%/life.sh \
   %D%/ports.sh \
   %D%/profile.sh \
+  %D%/owners.sh \
   %D%/provider.sh \
   %D%/refusals.sh \
   %D%/run-python.sh \
