@@ -13,6 +13,7 @@ lib_LIBRARIES += %D%/lib/libcoffer-provider.a
   %D%/lib/files.c \
   %D%/lib/helper.c \
   %D%/lib/internal.h \
+  %D%/lib/left.c \
   %D%/lib/merge.c \
   %D%/lib/name.c \
   %D%/lib/packet.c \

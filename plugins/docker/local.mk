@@ -71,6 +71,7 @@ PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
   sdk/lib/escape.c \
   sdk/lib/fd.c \
   sdk/lib/files.c \
+  sdk/lib/left.c \
   sdk/lib/merge.c \
   sdk/lib/name.c \
   sdk/lib/packet.c \

@@ -207,6 +207,9 @@ write_entry (void *data, const char *path, int dir, const char *name,
   if (++writer->seen % 64 == 0
       && path_check (writer->call->deadline_ns, writer->call->cancel_fd) < 0)
     return -1;
+  path_sweep_one (writer->call, dir, name, st->st_mode);
+  if (path_has_temporary (path, st->st_mode))
+    return 0;
   if (S_ISREG (st->st_mode))
     r = write_file (writer, path);
   else if (S_ISDIR (st->st_mode))
@@ -287,12 +290,16 @@ make_stage (int folder, char name[32])
   int tries = 16;
 
   do {
+    coffer_autoclose int fd = -1;
+
     if (path_temporary (name, 32) < 0)
       return -1;
     if (mkdirat (folder, name, 0700) == 0)
-      return openat (folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW
-                                   | O_CLOEXEC);
-  } while (errno == EEXIST && --tries > 0);
+      fd = openat (folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW
+                                 | O_CLOEXEC);
+    if (fd >= 0 && path_hold (fd) == 0)
+      return coffer_fd_steal (&fd);
+  } while ((errno == EEXIST || errno == EWOULDBLOCK) && --tries > 0);
   return -1;
 }
 
@@ -319,6 +326,7 @@ import (struct coffer_call *call, int root, const char *path, int32_t in,
 
   if (folder < 0)
     return path_fail (call, errno, path);
+  path_sweep (call, folder);
   stage = make_stage (folder, name);
   if (stage < 0)
     return coffer_fail_errno (call, errno, "a folder for what is unpacked");

@@ -268,6 +268,8 @@ list_entry (void *data, const char *path, int dir, const char *name,
   if (++listing->seen % 64 == 0 &&
       path_check (listing->call->deadline_ns, listing->call->cancel_fd) < 0)
     return -1;
+  if (path_sweep_one (listing->call, dir, name, st->st_mode))
+    return 0;
   if (S_ISLNK (st->st_mode)) {
     n = readlinkat (dir, name, target, sizeof target - 1);
     target[n < 0 ? 0 : n] = '\0';

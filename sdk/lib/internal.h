@@ -31,6 +31,18 @@ int path_is_mounted (int dir, const char *name);
 unsigned path_depth (const char *path);
 /* A name that nothing else has, for what is not whole yet: ".coffer-…". */
 int path_temporary (char *out, size_t size);
+/* ---- left.c: those that nobody works at any more ---- */
+/* Held until fd is closed: at once when it is made.  -1, EWOULDBLOCK: it is gone
+ * or going. */
+int path_hold (int fd);
+/* Is the path of such a file or folder, or below one? */
+int path_has_temporary (const char *path, mode_t mode);
+/* 1: it was one, and is removed. */
+int path_sweep_one (struct coffer_call *call, int dir, const char *name,
+                    mode_t mode);
+/* All that lie in a folder. */
+void path_sweep (struct coffer_call *call, int folder);
+
 /* coffer_fail_errno with the path, escaped. */
 int32_t path_fail (struct coffer_call *call, int sys_errno, const char *path);
 

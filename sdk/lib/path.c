@@ -328,7 +328,10 @@ new_file_open (struct coffer_new_file *file)
     file->fd = openat (file->dir, file->temporary,
                        O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                        0600);
-  } while (file->fd < 0 && errno == EEXIST && --tries > 0);
+    if (file->fd >= 0 && path_hold (file->fd) < 0)
+      coffer_fd_close (&file->fd);
+  } while (file->fd < 0 && (errno == EEXIST || errno == EWOULDBLOCK)
+           && --tries > 0);
   if (file->fd < 0)
     file->temporary[0] = '\0';
   return file->fd;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -377,6 +378,107 @@ what_cannot_be_read_is_no_hole_in_an_export (void **state)
                                            "in", out), COFFER_OK);
 }
 
+/* ---- what somebody that was killed has left ------------------------------- */
+
+#define FILE_LEFT ".coffer-0123456789abcdef"
+#define FOLDER_LEFT ".coffer-fedcba9876543210"
+
+static void
+leave (struct place *place)
+{
+  char path[64];
+  int fd;
+
+  snprintf (path, sizeof path, "in/%s", FOLDER_LEFT);
+  assert_int_equal (mkdirat (place->root, path, 0700), 0);
+  snprintf (path, sizeof path, "in/%s/below", FOLDER_LEFT);
+  assert_int_equal (mkdirat (place->root, path, 0700), 0);
+  snprintf (path, sizeof path, "in/%s", FILE_LEFT);
+  fd = openat (place->root, path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  assert_int_equal (write (fd, "half", 4), 4);
+  close (fd);
+}
+
+static int
+is_there (struct place *place, const char *name)
+{
+  return access (harness_path (place->dir, name), F_OK) == 0;
+}
+
+static off_t
+exported (struct place *place)
+{
+  coffer_autoclose int out = memfd_create ("out", MFD_CLOEXEC);
+  struct stat st;
+
+  fakehost_reset (&place->host, HARNESS_PATIENCE_MS);
+  assert_int_equal (coffer_files_export (&place->host.call, place->root, "in",
+                                         out), COFFER_OK);
+  assert_int_equal (fstat (out, &st), 0);
+  return st.st_size;
+}
+
+static void
+what_was_left_is_taken_away_by_who_looks_next (void **state)
+{
+  struct place *place = *state;
+
+  leave (place);
+  assert_int_equal (exported (place), 2 * BLOCK);
+  assert_int_equal (names_in (place, "in"), 0);
+  leave (place);
+  fakehost_reset (&place->host, HARNESS_PATIENCE_MS);
+  assert_int_equal (coffer_files_list (&place->host.call, place->root, "in",
+                                       NULL), COFFER_OK);
+  assert_int_equal (names_in (place, "in"), 0);
+  leave (place);
+  add (place, '0', "f", NULL, 0644, "x");
+  end (place);
+  assert_int_equal (import (place), COFFER_OK);
+  assert_int_equal (names_in (place, "in"), 1);
+}
+
+/* It is in no archive, and stays until it is done. */
+static void
+what_somebody_works_at_is_left_alone (void **state)
+{
+  struct place *place = *state;
+  struct coffer_new_file file;
+  coffer_autoclose int folder = -1;
+
+  leave (place);
+  folder = open (harness_path (place->dir, "in/" FOLDER_LEFT),
+                 O_RDONLY | O_CLOEXEC);
+  assert_int_equal (flock (folder, LOCK_EX), 0);
+  assert_true (coffer_new_file_begin (&file, place->root, "in/new", 0644, 0)
+               >= 0);
+  assert_int_equal (exported (place), 2 * BLOCK);
+  assert_false (is_there (place, "in/" FILE_LEFT));
+  assert_true (is_there (place, "in/" FOLDER_LEFT "/below"));
+  assert_int_equal (coffer_new_file_commit (&file, 0, 0), 0);
+  assert_true (is_there (place, "in/new"));
+  assert_int_equal (exported (place), 3 * BLOCK);
+}
+
+static void
+names_of_others_are_theirs (void **state)
+{
+  static const char *const names[] = {
+    "in/.coffer-", "in/.coffer-notes", "in/.coffer-0123456789abcde",
+    "in/.coffer-0123456789abcdef0", "in/.coffer-0123456789ABCDEF",
+    "in/x.coffer-0123456789abcdef",
+  };
+  struct place *place = *state;
+  const size_t count = sizeof names / sizeof names[0];
+
+  for (size_t i = 0; i < count; i++)
+    close (openat (place->root, names[i], O_CREAT | O_WRONLY | O_CLOEXEC,
+                   0600));
+  assert_int_equal (symlinkat ("x", place->root, "in/" FILE_LEFT), 0);
+  assert_int_equal (exported (place), (count + 3) * BLOCK);
+  assert_int_equal (names_in (place, "in"), count + 1);
+}
+
 /* ---- watching ------------------------------------------------------------- */
 
 struct watching {
@@ -484,6 +586,9 @@ main (void)
     TEST (what_is_in_the_way_leaves_all_as_it_was),
     TEST (links_of_a_snapshot_lead_where_they_led),
     TEST (giving_up_is_seen_while_nothing_comes),
+    TEST (what_was_left_is_taken_away_by_who_looks_next),
+    TEST (what_somebody_works_at_is_left_alone),
+    TEST (names_of_others_are_theirs),
     TEST (what_cannot_be_read_is_no_hole_in_an_export),
     TEST (what_changed_before_the_end_is_told),
     TEST (what_the_queue_lost_is_said),

@@ -43,7 +43,10 @@ int32_t coffer_files_rename (struct coffer_call *call, int root,
  * what is no file, folder or link, what leads out, is there twice, is sparse,
  * has setuid, setgid or sticky bits or is deeper than 128 folders; LIMIT more
  * than 500000 names, 32 MiB of names or 64 GiB.  Kept are names, bits rwxrwxrwx
- * (a folder is its owner's to use), links and the times of files. */
+ * (a folder is its owner's to use), links and the times of files.  What is being
+ * written or unpacked meanwhile is in no archive: a file or folder whose name is
+ * .coffer- and 16 hexadecimal digits.  One that was left by somebody that was killed
+ * is removed by _export, _import and _list, where it is theirs to remove. */
 int32_t coffer_files_export (struct coffer_call *call, int root,
                              const char *path, int32_t out);
 int32_t coffer_files_import (struct coffer_call *call, int root,
