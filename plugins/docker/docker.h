@@ -116,6 +116,10 @@ void docker_hush (struct coffer_call *call, struct docker_hush *hush);
  * was begun, also when the call's time is over. */
 void docker_hush_until (struct coffer_call *call, struct docker_hush *hush,
                         int64_t deadline_ns);
+/* For as long as the host lets a call live of which it waits for no more: what is
+ * not taken back by then, the next who looks finds.  deadline_ns is the call's. */
+void docker_hush_undo (struct coffer_call *call, struct docker_hush *hush,
+                       int64_t deadline_ns);
 void docker_unhush (struct coffer_call *call, const struct docker_hush *hush);
 /* The engine's words of a failure, for people; never NULL. */
 const char *docker_words (const struct coffer_http_reply *reply);

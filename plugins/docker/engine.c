@@ -9,10 +9,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <coffer/fd.h>
 #include <coffer/files.h>
 
 #include "docker.h"
@@ -107,6 +109,22 @@ docker_hush_until (struct coffer_call *call, struct docker_hush *hush,
   docker_hush (call, hush);
   call->cancel_fd = -1;
   call->deadline_ns = deadline_ns;
+}
+
+#define UNDO_NS INT64_C (5000000000)
+#define LATE_NS INT64_C (300000000)     /* what the host waits is half a second */
+
+void
+docker_hush_undo (struct coffer_call *call, struct docker_hush *hush,
+                  int64_t deadline_ns)
+{
+  const int64_t now = coffer_now_ns ();
+  const int given_up = call->cancel_fd >= 0
+                       && coffer_wait_fd (call->cancel_fd, POLLIN, now, -1) > 0;
+  int64_t until = given_up || deadline_ns < now ? now : deadline_ns;
+
+  until = until < now + UNDO_NS ? until : now + UNDO_NS;
+  docker_hush_until (call, hush, until + LATE_NS);
 }
 
 void

@@ -19,8 +19,6 @@
 #include "stream.h"
 
 #define OPTION(opts, field) (COFFER_HAS (opts, field) ? (opts)->field : 0)
-/* That giving up may last. */
-#define TAKE_BACK_NS (INT64_C (3) * 1000000000)
 
 struct work {
   struct coffer_call *call;
@@ -355,7 +353,7 @@ take_back (struct coffer_call *call, struct stream *stream,
 {
   struct docker_hush hush;
 
-  docker_hush_until (call, &hush, coffer_now_ns () + TAKE_BACK_NS);
+  docker_hush_undo (call, &hush, call->deadline_ns);
   shutdown (stream->fd, SHUT_WR);
   stream_read_all (call, stream, sink);
   docker_unhush (call, &hush);

@@ -18,8 +18,6 @@
 #include "snapshot.h"
 #include "stream.h"
 
-#define CLEANUP_NS (2 * INT64_C (1000000000))
-
 struct restoring {
   struct coffer_call *call;
   struct docker *docker;
@@ -195,7 +193,6 @@ make_carrier (struct restoring *restoring)
          ? docker_fail (restoring->call, &reply, "read a snapshot") : code;
 }
 
-/* With time of its own. */
 static void
 remove_carrier (struct restoring *restoring)
 {
@@ -203,7 +200,7 @@ remove_carrier (struct restoring *restoring)
   coffer_autoreply struct coffer_http_reply reply = {0};
   struct docker_hush hush;
 
-  docker_hush_until (call, &hush, coffer_now_ns () + CLEANUP_NS);
+  docker_hush_undo (call, &hush, call->deadline_ns);
   docker_ask (call, restoring->docker, "DELETE", NULL, &reply,
               "/containers/%s?force=1", restoring->carrier);
   docker_unhush (call, &hush);

@@ -31,6 +31,7 @@ struct saving {
   struct docker *docker;
   const char *sandbox, *name;
   struct docker_snapshot made;
+  int64_t deadline_ns;          /* the call's, with what taking back may last */
   char error[400];              /* the engine's, in a reply of 200 */
 };
 
@@ -305,14 +306,13 @@ remove_begun (struct saving *saving)
   json_decref (images);
 }
 
-/* With time of its own, and whatever the caller wants by now. */
 static void
 undo (struct saving *saving)
 {
   struct coffer_call *call = saving->call;
   struct docker_hush hush;
 
-  docker_hush_until (call, &hush, coffer_now_ns () + CLEANUP_NS);
+  docker_hush_undo (call, &hush, saving->deadline_ns);
   remove_begun (saving);
   docker_unhush (call, &hush);
 }
@@ -406,21 +406,20 @@ docker_snapshot_create (struct coffer_call *call, void *self,
                         const struct coffer_snapshot_create_opts *opts)
 {
   struct saving saving = {.call = call, .docker = self, .sandbox = sandbox,
-                          .name = name};
-  const int64_t deadline_ns = call->deadline_ns;
+                          .name = name, .deadline_ns = call->deadline_ns};
   int32_t code;
 
   (void) opts;
   if (name && strlen (name) > SNAPSHOT_NAME_MAX)
     return coffer_fail (call, COFFER_INVALID, "name: more than 256 bytes");
-  if (deadline_ns > coffer_now_ns () + 2 * CLEANUP_NS)
-    call->deadline_ns = deadline_ns - CLEANUP_NS;
+  if (saving.deadline_ns > coffer_now_ns () + 2 * CLEANUP_NS)
+    call->deadline_ns = saving.deadline_ns - CLEANUP_NS;
   code = look (&saving);
   if (code == COFFER_OK)
     code = make_id (&saving);
   if (code == COFFER_OK)
     code = make (&saving);
-  call->deadline_ns = deadline_ns;
+  call->deadline_ns = saving.deadline_ns;
   docker_snapshot_fini (&saving.made);
   return code;
 }
