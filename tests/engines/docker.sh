@@ -7,6 +7,7 @@
 . "$COFFER_SOURCE/tests/engines/trees.sh"
 . "$COFFER_SOURCE/tests/e2e/kit-lib.sh"
 needs python3
+engine_own=yes
 ok "docker: it comes up" engine_start docker
 hello
 provider_setup

@@ -34,8 +34,10 @@ holder_start () {
     for name in passwd group subuid subgid; do
       [ ! -e "$0/etc/$name" ] || mount --bind "$0/etc/$name" "/etc/$name" || exit 1
     done
+    [ -z "$1" ] || { mkdir -p "$0/data"
+      mount -t tmpfs -o mode=711,size=8g none "$0/data"; } || exit 1
     : >"$0/held"
-    exec sleep 100000' "$E" >"$E/holder.log" 2>&1 &
+    exec sleep 100000' "$E" "${engine_own:-}" >"$E/holder.log" 2>&1 &
   holder=$!
   soon 10 test -e "$E/held"
 }
@@ -43,6 +45,15 @@ holder_start () {
 inside () { nsenter -t "$holder" -n -m -- "$@"; }
 # With `exec`, so that the number of a process in the background is its own.
 inside_exec () { exec nsenter -t "$holder" -n -m -- "$@"; }
+
+# The disk of what the engine keeps, its own where a scenario has set engine_own
+# before engine_start: with room for so much, '' for as much as before.
+engine_full () { # KIB
+  engine_used=$(inside df -k --output=used "$E/data" | tail -1)
+  engine_size=8g
+  [ -z "$1" ] || engine_size=$((engine_used + $1))k
+  inside mount -o "remount,size=$engine_size" "$E/data"
+}
 
 # Ended by its number: TERM, half a minute, KILL.
 ended () { ! kill -0 "$1" 2>/dev/null; }

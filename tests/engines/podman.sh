@@ -6,6 +6,7 @@
 . "$COFFER_SOURCE/tests/engines/trees.sh"
 . "$COFFER_SOURCE/tests/e2e/kit-lib.sh"
 needs python3
+engine_own=yes
 ok "podman: it comes up" engine_start podman
 hello
 provider_setup

@@ -259,10 +259,135 @@ list_snapshot_half () {
   like "$engine: of no sandbox there is none" "$status" '^[1-9]'
 }
 
+# What is unpacked is in no snapshot before it is whole: not when who unpacks it was
+# ended in the middle, and then nobody's any more.
+list_snapshot_left () {
+  mkfifo "$T/left"
+  coffer call "$provider" archive_import sandbox="$restored" path=d in="$T/left" \
+    >"$T/given-up" 2>&1 &
+  importing=$!
+  exec 9>"$T/left"
+  head -c 1000000 "$T/trees/tree.tar" >&9
+  ok "$engine: an unpacking has begun" soon 30 coffer sandbox exec "$restored" -- \
+    sh -c 'ls -A d | grep -q "^.coffer-"'
+  run coffer sandbox exec "$restored" -- sh -c 'kill -9 -1'
+  exec 9>&-
+  wait "$importing"
+  like "$engine: that was killed, which is said" "$? $(cat "$T/given-up")" '^[1-9]'
+  run coffer sandbox exec "$restored" -- sh -c 'ls -A d | grep -c "^.coffer-"'
+  is "$engine: and has left something" "$(cat "$out")" 1
+  kept=$snap
+  snapshot_of sandbox="$restored" name=left
+  run coffer sandbox exec "$restored" -- find . -name '.coffer-*'
+  is "$engine: which a snapshot takes away" "$(cat "$out" "$err")" ""
+  run coffer sandbox create --template "$snap"
+  other=$(cat "$out")
+  run coffer sandbox exec "$other" -- sh -c 'find . -name ".coffer-*"; cksum <big'
+  is "$engine: and has not" "$(cat "$out" "$err")" "$sum"
+  run coffer sandbox kill "$other"
+  snap=$kept
+}
+
+list_snapshot_paused () {
+  run coffer sandbox pause "$restored"
+  if [ "$status" -ne 0 ]; then
+    like "$engine: no sandbox is paused here" "$(cat "$err")" 'pause'
+    return
+  fi
+  before=$(snapshot_things)
+  op snapshot_create sandbox="$restored" name=paused
+  like "$engine: of a paused sandbox no snapshot is made, and that is said" \
+    "$status $(cat "$err")" '^[1-9].*paused: resume it first'
+  is "$engine: nor begun" "$(snapshot_things)" "$before"
+  run coffer sandbox resume "$restored"
+}
+
+carriers () { snapshot_things | grep -q '^carrier'; }
+containers () { api GET '/containers/json?all=1' | json_count; }
+
+# One that is read stays until then, or whoever reads it has all of it before.
+list_snapshot_deleted () {
+  run coffer sandbox exec "$restored" -- sh -c \
+    'head -c 80000000 /dev/urandom >large; cksum <large'
+  sum=$(cat "$out")
+  kept=$snap
+  snapshot_of sandbox="$restored" name=large
+  coffer sandbox create --template "$snap" >"$T/reading" 2>"$T/reading.err" &
+  reading=$!
+  ok "$engine: a snapshot is being read" soon 30 carriers
+  op snapshot_delete snapshot="$snap"
+  like "$engine: it is not deleted meanwhile" "$status $(cat "$err")" \
+    '^[1-9].*just made of this snapshot'
+  wait "$reading"
+  run coffer sandbox exec "$(cat "$T/reading")" -- sh -c 'cksum <large'
+  is "$engine: and read whole" "$(cat "$out" "$err")" "$sum"
+  large=$snap
+  snap=$kept
+}
+
+# An engine that is killed while one is made, and while one is read.
+list_snapshot_crash () {
+  coffer call "$provider" snapshot_create sandbox="$restored" name=crashed \
+    >"$T/half" 2>&1 &
+  making=$!
+  sleep 0.5
+  engine_kill
+  wait "$making"
+  like "$engine: a snapshot whose engine is killed fails" "$? $(cat "$T/half")" \
+    '^[1-9]'
+  ok "$engine: and comes back" engine_again
+  op snapshot_list
+  unlike "$engine: that snapshot is none" "$(cat "$out")" 'crashed'
+  is "$engine: and nothing of it is left" \
+    "$(snapshot_things | grep -v coffer-snapshot-)" ""
+  coffer sandbox create --template "$large" >"$T/reading" 2>&1 &
+  reading=$!
+  soon 30 carriers
+  engine_kill
+  wait "$reading"
+  like "$engine: so does a sandbox that is made of one" "$? $(cat "$T/reading")" \
+    '^[1-9]'
+  ok "$engine: it comes back again" engine_again
+  run coffer sandbox prune
+  engine_forgotten
+  run coffer sandbox list --json
+  is "$engine: as many containers as sandboxes" "$(containers)" \
+    "$(json "$out" 'len (d)')"
+}
+
+# An engine whose disk is full: engine_full is for those that have one of their own.
+list_snapshot_full () {
+  [ -n "${engine_own:-}" ] || return 0
+  saved=$(coffer sandbox create --template "$snap")
+  run coffer sandbox exec "$saved" -- sh -c 'head -c 60000000 /dev/urandom >large'
+  before=$(snapshot_things)
+  engine_full 8192
+  op snapshot_create sandbox="$saved" name=full
+  like "$engine: a full disk of the engine's makes no snapshot, and that is said" \
+    "$status $(cat "$err")" '^[1-9].*no space left'
+  engine_full 0
+  run coffer sandbox create --template "$snap"
+  like "$engine: nor a sandbox of one" "$status $(cat "$err")" '^[1-9].*no space left'
+  run coffer sandbox exec "$saved" -- echo lives
+  like "$engine: what was there lives on" "$(cat "$out" "$err")" 'lives|no space left'
+  engine_full ''
+  op snapshot_list
+  is "$engine: nothing is left of them" "$(snapshot_things)" "$before"
+  run coffer sandbox list --json
+  is "$engine: nor a container" "$(containers)" "$(json "$out" 'len (d)')"
+  snapshot_of sandbox="$saved" name=roomy
+  is "$engine: and with room there is one" "$status" 0
+}
+
 list_snapshots () {
   list_snapshot
   list_snapshot_hosts
   list_snapshot_half
+  list_snapshot_left
+  list_snapshot_paused
+  list_snapshot_deleted
+  list_snapshot_crash
+  list_snapshot_full
   list_snapshot_attacked
   run coffer sandbox kill --all --yes
   coffer call "$provider" sandbox_kill sandbox=sb-half >"$out" 2>&1
