@@ -190,3 +190,32 @@ json_text (const json_t *value)
 {
   return json_dumps (value, JSON_COMPACT | JSON_ENCODE_ANY);
 }
+
+/* It is the value's own memory, and nobody's constant. */
+static void
+wipe_text (const char *text, size_t size)
+{
+  explicit_bzero ((char *) (uintptr_t) text, size);
+}
+
+static void
+wipe_value (json_t *value)
+{
+  const char *key;
+  json_t *item;
+  size_t i;
+
+  if (json_is_string (value))
+    wipe_text (json_string_value (value), json_string_length (value));
+  json_array_foreach (value, i, item)
+    wipe_value (item);
+  json_object_foreach (value, key, item)
+    wipe_value (item);
+}
+
+void
+json_wipe (json_t *take_json)
+{
+  wipe_value (take_json);
+  json_decref (take_json);
+}

@@ -11,6 +11,12 @@
 DEFINE_CLEANUP (json_t *, json_decref, auto_json)
 #define auto_json CLEANUP (auto_json)
 
+/* Gives it up as json_decref does, with every string in it overwritten before:
+ * nobody else may look at what it holds.  NULL is fine. */
+void json_wipe (json_t *take_json);
+DEFINE_CLEANUP (json_t *, json_wipe, auto_json_wiped)
+#define auto_json_wiped CLEANUP (auto_json_wiped)
+
 /* Strict: one value, no duplicate keys, no trailing bytes, no \u0000,
  * at most 32 deep and 2^18 values. */
 int json_parse (const char *bytes, size_t size, json_t **out,

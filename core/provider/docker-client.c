@@ -21,6 +21,9 @@
 #define CONFIG_MOST (1 << 20)
 #define META_MOST (64 << 10)
 #define AUTHS_MOST (64 << 10)
+#define AUTHS_COUNT 128
+#define PASSWD_MOST (1 << 20)
+#define HUB "https://index.docker.io/v1/"
 #define PORT_PLAIN ":2375"
 #define PORT_TLS ":2376"
 
@@ -41,15 +44,41 @@ variable (const char *name)
   return value && value[0] ? value : NULL;
 }
 
+/* What the system has for this user: other threads may be asking too. */
+static char *
+home_of_user (void)
+{
+  struct passwd entry, *found = NULL;
+  char *home = NULL;
+  size_t size = 1024;
+  int r = ERANGE;
+
+  for (; r == ERANGE && size <= PASSWD_MOST; size *= 4) {
+    auto_free char *bytes = malloc (size);
+
+    r = bytes ? getpwuid_r (geteuid (), &entry, bytes, size, &found) : ENOMEM;
+    if (r == 0 && found && found->pw_dir)
+      home = strdup (found->pw_dir);
+  }
+  return home;
+}
+
 /* Root's is root's own, whatever HOME says. */
+static char *
+home_folder (void)
+{
+  const char *home = geteuid () == 0 ? NULL : variable ("HOME");
+  auto_free char *folder = home ? strdup (home) : home_of_user ();
+
+  return folder && folder[0] == '/' ? steal (folder) : NULL;
+}
+
 static char *
 home_path (const char *name)
 {
-  const char *home = geteuid () == 0 ? NULL : variable ("HOME");
-  const struct passwd *entry = home ? NULL : getpwuid (geteuid ());
+  auto_free char *home = home_folder ();
 
-  home = home ? home : entry ? entry->pw_dir : NULL;
-  return home && home[0] == '/' ? text_printf ("%s/%s", home, name) : NULL;
+  return home ? text_printf ("%s/%s", home, name) : NULL;
 }
 
 /* NULL: there is no such folder to be had. */
@@ -117,7 +146,11 @@ read_below (const char *folder, const char *const *parts, size_t limit,
                           &size, &error);
   if (r < 0 && error->sys_errno == ENOENT)
     return 0;
-  if (r < 0 || parse (bytes, size, out, &error) < 0) {
+  if (r == 0)
+    r = parse (bytes, size, out, &error);
+  if (bytes)
+    explicit_bzero (bytes, size);       /* it may be a file of passwords */
+  if (r < 0) {
     error_move (err, steal (error));
     return error_wrap (err, "%s/%s", shown, parts[0]);
   }
@@ -323,34 +356,191 @@ docker_client_auths_path (int podman)
          : folder ? existing (text_printf ("%s/config.json", folder)) : NULL;
 }
 
-int
-docker_client_auths (const char *path, char **out, struct error **err)
+static int
+read_auths (const char *path, json_t **out, struct error **err)
 {
   auto_free char *folder = strdup (path);
   char *slash = folder ? strrchr (folder, '/') : NULL;
-  auto_json json_t *config = NULL, *kept = NULL;
-  json_t *auths;
-  char *text;
-  int r;
 
   if (!slash)
     return error_set (err, E_NO_MEMORY, 0, "read %s", path);
   *slash = '\0';
-  r = read_below (folder[0] ? folder : "/",
-                  (const char *const[]) { slash + 1, NULL }, CONFIG_MOST,
-                  &config, err);
-  auths = r < 0 ? NULL : json_object_get (config, "auths");
-  if (r < 0 || !json_is_object (auths) || json_object_size (auths) == 0)
-    return r < 0 ? -1 : 0;
-  kept = json_pack ("{s:O}", "auths", auths);
-  text = kept ? json_dumps (kept, JSON_COMPACT) : NULL;
-  if (!text || strlen (text) > AUTHS_MOST) {
-    r = text ? error_set (err, E_CREDENTIALS_MISSING, 0, "%s: more credentials "
-                          "than %d KiB", path, AUTHS_MOST / 1024)
-             : error_set (err, E_NO_MEMORY, 0, "read %s", path);
-    free (text);
-    return r;
+  return read_below (folder[0] ? folder : "/",
+                     (const char *const[]) { slash + 1, NULL }, CONFIG_MOST,
+                     out, err);
+}
+
+/* Docker's own registry has a url for a name, and `podman login docker.io` writes
+ * down the short one. */
+static const json_t *
+find_server (const json_t *object, const char *server, const char **found)
+{
+  static const char *const short_names[]
+    = { "docker.io", "index.docker.io", NULL };
+  const json_t *value = json_object_get (object, server);
+  size_t i;
+
+  *found = server;
+  for (i = 0; !value && strcmp (server, HUB) == 0 && short_names[i]; i++) {
+    *found = short_names[i];
+    value = json_object_get (object, short_names[i]);
   }
-  *out = text;
-  return 0;
+  return value;
+}
+
+/* The helper for a server, NULL where there is none: one of its own, of which an
+ * empty name says that it has none, goes before the one for all. */
+static const char *
+helper_for (const json_t *config, const char *server, const char **asked)
+{
+  const json_t *own = find_server (json_object_get (config, "credHelpers"),
+                                   server, asked);
+  const char *name;
+
+  if (!own)
+    *asked = server;
+  name = json_string_value (own ? own : json_object_get (config, "credsStore"));
+  return name && *name ? name : NULL;
+}
+
+/* Which servers have a helper, for who is given the rest. */
+static json_t *
+helped_servers (const json_t *config)
+{
+  const char *store = json_string_value (json_object_get (config, "credsStore"));
+  json_t *own = json_object_get (config, "credHelpers");
+  json_t *list = json_object ();
+  const char *server, *asked;
+  json_t *name;
+
+  if (store && *store)
+    json_object_set_new (list, "*", json_true ());
+  json_object_foreach (own, server, name)
+    if (json_is_string (name))
+      json_object_set_new (list, server,
+                           json_boolean (*json_string_value (name) != '\0'));
+  if (find_server (own, HUB, &asked))
+    json_object_set_new (list, HUB,
+                         json_boolean (helper_for (config, HUB, &asked)));
+  return list;
+}
+
+/* One line, NULL without memory; made in one piece, so that no other stays. */
+static char *
+line_of (const json_t *value)
+{
+  const size_t size = json_dumpb (value, NULL, 0, JSON_COMPACT);
+  char *line = size ? malloc (size + 1) : NULL;
+
+  if (line && json_dumpb (value, line, size, JSON_COMPACT) == size)
+    line[size] = '\0';
+  return line;
+}
+
+static int
+take_auths (const char *path, const json_t *auths, json_t *helped, char **out,
+            struct error **err)
+{
+  auto_json json_t *kept
+    = json_pack ("{s:O, s:O}", "auths", auths, "helped", helped);
+  const json_t *hub;
+  const char *name;
+  char *text;
+
+  hub = find_server (auths, HUB, &name);
+  if (hub)
+    json_object_set (json_object_get (kept, "auths"), HUB, (json_t *) hub);
+  text = kept ? line_of (kept) : NULL;
+  if (!text)
+    return error_set (err, E_NO_MEMORY, 0, "read %s", path);
+  if (strlen (text) <= AUTHS_MOST && json_object_size (auths) <= AUTHS_COUNT) {
+    *out = text;
+    return 0;
+  }
+  explicit_bzero (text, strlen (text));
+  free (text);
+  return error_set (err, E_CREDENTIALS_MISSING, 0, "%s: more credentials than "
+                    "%d KiB, or of more than %d registries", path,
+                    AUTHS_MOST / 1024, AUTHS_COUNT);
+}
+
+int
+docker_client_auths (const char *path, char **out, struct error **err)
+{
+  auto_json_wiped json_t *config = NULL;
+  auto_json json_t *helped = NULL, *none = json_object ();
+  const json_t *auths;
+
+  if (read_auths (path, &config, err) < 0)
+    return -1;
+  auths = json_object_get (config, "auths");
+  if (!json_is_object (auths))
+    auths = none;
+  helped = helped_servers (config);
+  if (json_object_size (auths) == 0 && json_object_size (helped) == 0)
+    return 0;
+  return take_auths (path, auths, helped, out, err);
+}
+
+int
+docker_client_credential (const char *path, const char *server,
+                          int64_t deadline_ns, int cancel_fd,
+                          struct credential *out, struct error **err)
+{
+  auto_json_wiped json_t *config = NULL;
+  auto_free char *home = NULL;
+  const char *name, *asked;
+
+  if (!credential_is_server (server))
+    return error_set (err, E_CREDENTIALS_HELPER, 0, "what a credential helper "
+                      "was to be asked for is no server");
+  if (read_auths (path, &config, err) < 0)
+    return -1;
+  name = helper_for (config, server, &asked);
+  if (!name)
+    return 0;
+  home = home_folder ();
+  return credential_helper_get (name, asked, home, deadline_ns, cancel_fd, out,
+                                err);
+}
+
+/* ---- what of them is secret ---------------------------------------------- */
+
+/* The user's name is none: an image is often called by it. */
+static void
+add_decoded (struct coffer_strings *parts, const char *auth)
+{
+  char *pair = NULL, *password;
+  size_t size = 0;
+
+  if (text_base64_decode (auth, &pair, &size) < 0)
+    return;
+  password = memchr (pair, ':', size);
+  coffer_strings_add (parts, pair);
+  if (password && password[1])
+    coffer_strings_add (parts, password + 1);
+  explicit_bzero (pair, size);
+  free (pair);
+}
+
+void
+docker_client_secrets (const char *text, struct coffer_strings *parts)
+{
+  auto_json_wiped json_t *store = NULL;
+  const char *server, *name;
+  json_t *entry, *value;
+
+  if (json_parse (text, strlen (text), &store, NULL) < 0)
+    return;
+  json_object_foreach (json_object_get (store, "auths"), server, entry)
+    json_object_foreach (entry, name, value) {
+      const char *word = json_string_value (value);
+
+      if (!word || !*word || strcmp (name, "username") == 0
+          || strcmp (name, "email") == 0)
+        continue;
+      coffer_strings_add (parts, word);
+      if (strcmp (name, "auth") == 0)
+        add_decoded (parts, word);
+    }
 }

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "provider/broker.h"
+#include "provider/credentials.h"
 #include "provider/dispatch.h"
 #include "provider/integrity.h"
 #include "provider/opening.h"
@@ -236,15 +237,42 @@ invoke_progress (struct invoke *invoke, uint64_t done, uint64_t total,
   invoke->sink.progress (invoke->sink.data, done, total, clean ? clean : "");
 }
 
+/* What went wrong is the call's error: a module could not say it. */
+static int32_t
+connect_credentials (struct invoke *invoke, const char *target)
+{
+  struct error *error = NULL;
+  int fd = credentials_connect (invoke->provider, target, invoke->deadline_ns,
+                                invoke->cancel_fd, &error);
+  int32_t code;
+
+  if (fd >= 0)
+    return fd;
+  code = error && error->number == E_NOT_FOUND ? COFFER_NOT_FOUND
+         : error && error->number == E_CREDENTIALS_HELPER
+           ? COFFER_UNAUTHENTICATED : broker_code (error);
+  if (code == COFFER_NOT_FOUND || code == COFFER_DENIED) {
+    error_free (error);
+    return -code;
+  }
+  log_event (LOG_LEVEL_INFO, "broker", "%s: %s", invoke->provider->manifest->id,
+             error ? error_message (error) : "no credentials");
+  outcome_fault (&invoke->outcome, error);
+  return -code;
+}
+
 int32_t
 invoke_connect (struct invoke *invoke, const char *target)
 {
   auto_error struct error *error = NULL;
   struct provider *provider = invoke->provider;
-  int fd = broker_connect (provider->manifest, provider->opening->config,
-                           target, invoke->deadline_ns, invoke->cancel_fd,
-                           &error);
+  int fd;
 
+  if (target && strncmp (target, CREDENTIALS_TARGET,
+                         strlen (CREDENTIALS_TARGET)) == 0)
+    return connect_credentials (invoke, target);
+  fd = broker_connect (provider->manifest, provider->opening->config, target,
+                       invoke->deadline_ns, invoke->cancel_fd, &error);
   if (fd >= 0)
     return fd;
   log_event (LOG_LEVEL_INFO, "broker", "%s: %s", provider->manifest->id,

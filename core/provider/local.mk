@@ -6,6 +6,8 @@ noinst_LIBRARIES += %D%/libprovider.a
   %D%/broker.c %D%/broker-unix.c %D%/broker.h \
   %D%/built-in.c %D%/built-in.h \
   %D%/conformance.c %D%/conformance-report.c %D%/conformance.h \
+  %D%/credential-helper.c %D%/credential-helper.h \
+  %D%/credentials.c %D%/credentials.h \
   %D%/dispatch.c %D%/dispatch.h \
   %D%/docker-client.c %D%/docker-client.h \
   %D%/gate.c %D%/gate.h \

@@ -107,6 +107,7 @@ provider_open (const struct registry_entry *entry, const struct place *place,
     provider_free (provider);
     return error_wrap (err, "provider %s", entry->id);
   }
+  yaml_free_texts (steal (provider->opening->secrets));
   if (skipped > 0)
     log_event (LOG_LEVEL_WARNING, "provider",
                "%s: %zu secrets have fewer than %d bytes and are not hidden "

@@ -5,6 +5,8 @@
 #include "config.h"
 
 #include <ctype.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +19,10 @@
 #define BEGINNING 4             /* bytes that a secret is known by */
 
 struct redactor {
-  struct coffer_strings patterns;
+  pthread_rwlock_t *lock;       /* of the patterns */
+  atomic_int has;               /* there is one, which stays so */
+  struct coffer_strings patterns;       /* the longest first */
+  struct coffer_strings first, late;    /* patterns without these secrets; these */
 };
 
 static void
@@ -183,11 +188,47 @@ compare_length (const void *a, const void *b)
   return x < y ? 1 : x > y ? -1 : 0;
 }
 
+/* The longest first: a secret may begin with another. */
+static void
+sort_patterns (struct redactor *redactor)
+{
+  if (redactor->patterns.count > 1)
+    qsort (redactor->patterns.items, redactor->patterns.count,
+           sizeof *redactor->patterns.items, compare_length);
+  if (redactor->patterns.count > 0)
+    atomic_store (&redactor->has, 1);
+}
+
+static void
+strings_wipe (struct coffer_strings *strings)
+{
+  size_t i;
+
+  for (i = 0; i < strings->count; i++)
+    explicit_bzero (strings->items[i], strlen (strings->items[i]));
+  coffer_strings_free (strings);
+}
+
+static struct redactor *
+redactor_empty (void)
+{
+  struct redactor *redactor = calloc (1, sizeof *redactor);
+  pthread_rwlock_t *lock = redactor ? malloc (sizeof *lock) : NULL;
+
+  if (lock && pthread_rwlock_init (lock, NULL) == 0) {
+    redactor->lock = lock;
+    return redactor;
+  }
+  free (lock);
+  free (redactor);
+  return NULL;
+}
+
 int
 redactor_new (char *const *secrets, struct redactor **out, size_t *skipped,
               struct error **err)
 {
-  struct redactor *redactor = calloc (1, sizeof *redactor);
+  struct redactor *redactor = redactor_empty ();
 
   *skipped = 0;
   if (!redactor)
@@ -201,26 +242,90 @@ redactor_new (char *const *secrets, struct redactor **out, size_t *skipped,
     redactor_free (redactor);
     return error_set (err, E_NO_MEMORY, 0, "out of memory");
   }
-  /* The longest first: a secret may begin with another. */
-  if (redactor->patterns.count > 1)
-    qsort (redactor->patterns.items, redactor->patterns.count,
-           sizeof *redactor->patterns.items, compare_length);
+  sort_patterns (redactor);
   *out = redactor;
   return 0;
+}
+
+/* All patterns anew, of the first secrets and of the late ones from `from` on, and
+ * of one more; in `out`, which was empty. */
+static void
+patterns_with (const struct redactor *redactor, size_t from,
+               const char *secret, struct redactor *out)
+{
+  size_t i;
+
+  for (i = 0; i < redactor->first.count; i++)
+    coffer_strings_add (&out->patterns, redactor->first.items[i]);
+  for (i = from; i < redactor->late.count; i++) {
+    coffer_strings_add (&out->late, redactor->late.items[i]);
+    add_secret (out, redactor->late.items[i]);
+  }
+  coffer_strings_add (&out->late, secret);
+  add_secret (out, secret);
+}
+
+static int
+add_late_locked (struct redactor *redactor, const char *secret)
+{
+  struct redactor next = { .lock = NULL };
+  size_t i;
+
+  for (i = 0; i < redactor->late.count; i++)
+    if (strcmp (redactor->late.items[i], secret) == 0)
+      return 0;
+  if (redactor->late.count == 0) {
+    strings_wipe (&redactor->first);
+    for (i = 0; i < redactor->patterns.count; i++)
+      coffer_strings_add (&redactor->first, redactor->patterns.items[i]);
+  }
+  patterns_with (redactor, redactor->late.count >= REDACT_LATE_MOST, secret,
+                 &next);
+  if (redactor->first.failed || next.patterns.failed || next.late.failed) {
+    strings_wipe (&next.patterns);
+    strings_wipe (&next.late);
+    return -1;
+  }
+  strings_wipe (&redactor->patterns);
+  strings_wipe (&redactor->late);
+  redactor->patterns = next.patterns;
+  redactor->late = next.late;
+  sort_patterns (redactor);
+  return 0;
+}
+
+int
+redactor_add (struct redactor *redactor, const char *secret,
+              struct error **err)
+{
+  int r = 0;
+
+  if (strlen (secret) < REDACT_MIN_BYTES)
+    return 0;
+  pthread_rwlock_wrlock (redactor->lock);
+  r = add_late_locked (redactor, secret);
+  pthread_rwlock_unlock (redactor->lock);
+  return r < 0 ? error_set (err, E_NO_MEMORY, 0, "out of memory") : 0;
 }
 
 void
 redactor_free (struct redactor *redactor)
 {
-  size_t i;
-
   if (!redactor)
     return;
-  for (i = 0; i < redactor->patterns.count; i++)
-    explicit_bzero (redactor->patterns.items[i],
-                    strlen (redactor->patterns.items[i]));
-  coffer_strings_free (&redactor->patterns);
+  strings_wipe (&redactor->patterns);
+  strings_wipe (&redactor->first);
+  strings_wipe (&redactor->late);
+  pthread_rwlock_destroy (redactor->lock);
+  free (redactor->lock);
   free (redactor);
+}
+
+/* Most providers have no secrets, and lock nothing. */
+static int
+has_patterns (const struct redactor *redactor)
+{
+  return redactor && atomic_load (&redactor->has);
 }
 
 void
@@ -229,8 +334,9 @@ redact_text (const struct redactor *redactor, char *text)
   size_t i, size;
   char *at;
 
-  if (!redactor || !text)
+  if (!has_patterns (redactor) || !text)
     return;
+  pthread_rwlock_rdlock (redactor->lock);
   for (i = 0; i < redactor->patterns.count; i++) {
     size = strlen (redactor->patterns.items[i]);
     at = text;
@@ -241,6 +347,7 @@ redact_text (const struct redactor *redactor, char *text)
                strlen (at + size - (sizeof HIDDEN - 1)) + 1);
     }
   }
+  pthread_rwlock_unlock (redactor->lock);
 }
 
 /* ---- texts that go on ----------------------------------------------------- */
@@ -364,17 +471,19 @@ redact_next (const struct redactor *redactor,
   size_t size = strlen (text), i;
   char *hide;
 
-  if (!redactor || redactor->patterns.count == 0 || size == 0)
+  if (!has_patterns (redactor) || size == 0)
     return;
   hide = calloc (1, size + 1);
   if (!hide) {
     *text = '\0';
     return;
   }
+  pthread_rwlock_rdlock (redactor->lock);
   for (i = 0; i < n_tails; i++)
     hide_joined (redactor, tails[i], text, size, hide);
   for (i = 0; i < n_tails; i++)
     tail_add (tails[i], text, size, strlen (redactor->patterns.items[0]) - 1);
+  pthread_rwlock_unlock (redactor->lock);
   write_hidden (text, hide);
   free (hide);
 }
@@ -414,7 +523,7 @@ redact_record (const struct redactor *redactor,
 {
   uint16_t i;
 
-  if (!redactor || redactor->patterns.count == 0 || !data)
+  if (!has_patterns (redactor) || !data)
     return;
   for (i = 0; i < record->n_fields; i++)
     redact_field (redactor, &record->fields[i],

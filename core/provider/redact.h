@@ -17,6 +17,7 @@
 #include "contract/contract.h"
 
 #define REDACT_MIN_BYTES 8
+#define REDACT_LATE_MOST 16
 
 struct redactor;
 
@@ -24,6 +25,11 @@ struct redactor;
  * too short to be looked for. */
 int redactor_new (char *const *secrets, struct redactor **out,
                   size_t *skipped, struct error **err);
+/* One more, which came later: of these the last REDACT_LATE_MOST are looked for, as
+ * tokens follow each other.  One that is too short is not.  Threads may be at work
+ * with it. */
+int redactor_add (struct redactor *redactor, const char *secret,
+                  struct error **err);
 /* Wipes. */
 void redactor_free (struct redactor *redactor);
 

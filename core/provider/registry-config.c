@@ -180,6 +180,12 @@ complete_certificate (struct registry_entry *entry,
 }
 
 static int
+is_auths (const struct manifest_config *key)
+{
+  return key->from == FROM_DOCKER_AUTHS || key->from == FROM_PODMAN_AUTHS;
+}
+
+static int
 complete_auths (struct registry_entry *entry,
                 const struct manifest_config *key, struct error **err)
 {
@@ -205,7 +211,7 @@ complete_from (struct registry_entry *entry,
     return complete_host (entry, key, client, err);
   if (key->from == FROM_NOWHERE || find_config (entry, key->key))
     return 0;
-  return key->from == FROM_DOCKER_AUTHS || key->from == FROM_PODMAN_AUTHS
+  return is_auths (key)
            ? complete_auths (entry, key, err)
            : complete_certificate (entry, key, client, err);
 }
@@ -408,17 +414,18 @@ fail_missing (const struct registry_entry *entry,
   return -1;
 }
 
-/* Two vectors of KEY=VALUE and of secrets, of the room that is needed. */
+/* KEY=VALUE, of the room that is needed, and secrets. */
 struct resolved {
-  char **values, **secrets;
-  size_t n_values, n_secrets;
+  char **values;
+  size_t n_values;
+  struct coffer_strings secrets;
 };
 
 static void
 resolved_fini (struct resolved *resolved)
 {
   yaml_free_texts (resolved->values);
-  yaml_free_texts (resolved->secrets);
+  yaml_free_texts (resolved->secrets.items);
 }
 
 static int
@@ -442,8 +449,11 @@ resolve_one (const struct registry_entry *entry,
   if (resolved->values[resolved->n_values++] == NULL)
     return error_set (err, E_NO_MEMORY, 0, "provider %s", entry->id);
   if (secret)
-    resolved->secrets[resolved->n_secrets++] = steal (secret);
-  return 0;
+    coffer_strings_add (&resolved->secrets, secret);
+  if (secret && is_auths (key))
+    docker_client_secrets (secret, &resolved->secrets);
+  return resolved->secrets.failed
+           ? error_set (err, E_NO_MEMORY, 0, "provider %s", entry->id) : 0;
 }
 
 int
@@ -455,14 +465,27 @@ registry_resolve_config (const struct registry_entry *entry, char ***out,
   size_t i;
 
   resolved.values = calloc (m->n_config + 1, sizeof *resolved.values);
-  resolved.secrets = calloc (m->n_config + 1, sizeof *resolved.secrets);
-  if (resolved.values == NULL || resolved.secrets == NULL)
+  if (resolved.values == NULL)
     return error_set (err, E_NO_MEMORY, 0, "provider %s", entry->id);
   for (i = 0; i < m->n_config; i++) {
     if (resolve_one (entry, &m->config[i], &resolved, err) < 0)
       return -1;
   }
+  if (!resolved.secrets.items)
+    resolved.secrets.items = calloc (1, sizeof *resolved.secrets.items);
+  if (!resolved.secrets.items)
+    return error_set (err, E_NO_MEMORY, 0, "provider %s", entry->id);
   *out = steal (resolved.values);
-  *secrets = steal (resolved.secrets);
+  *secrets = steal (resolved.secrets.items);
   return 0;
+}
+
+const char *
+registry_auths_path (const struct registry_entry *entry, const char *key)
+{
+  const struct registry_config *config = find_config (entry, key);
+  const int is_file
+    = config && config->secret && strncmp (config->origin, "auths:", 6) == 0;
+
+  return is_file ? config->origin + 6 : NULL;
 }

@@ -108,6 +108,10 @@ int registry_reset_default (const struct place *place, const char *id,
  * caller frees with yaml_free_texts, which also wipes. */
 int registry_resolve_config (const struct registry_entry *entry, char ***out,
                              char ***secrets, struct error **err);
+/* The file of the docker command's that the value of this key is read from, the
+ * entry's; NULL: it is from elsewhere. */
+const char *registry_auths_path (const struct registry_entry *entry,
+                                 const char *key);
 
 /* The checks that run nothing of the provider, for doctor and verify:
  * [{"check","ok","detail","remedy"}].  verify: files alone, not what the

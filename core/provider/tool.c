@@ -56,6 +56,15 @@ kill_group (struct running *running)
     kill (-running->pid, SIGKILL);
 }
 
+/* It may have been told a secret. */
+static void
+buffer_wipe (struct coffer_buffer *buffer)
+{
+  if (buffer->data)
+    explicit_bzero (buffer->data, buffer->capacity);
+  coffer_buffer_free (buffer);
+}
+
 static void
 running_fini (struct running *running)
 {
@@ -67,21 +76,43 @@ running_fini (struct running *running)
   }
   coffer_fd_close (&running->out);
   coffer_fd_close (&running->err);
-  coffer_buffer_free (&running->said);
-  coffer_buffer_free (&running->wrong);
+  buffer_wipe (&running->said);
+  buffer_wipe (&running->wrong);
 }
 
 /* -- the start ------------------------------------------------------------- */
 
+/* A pipe holds that much, so that nobody has to write while it runs. */
+#define MAX_INPUT 4096
+
+static int
+input_open (const struct tool *tool)
+{
+  size_t size = strlen (tool->input);
+  int ends[2];
+
+  if (size > MAX_INPUT) {
+    errno = EMSGSIZE;
+    return -1;
+  }
+  if (pipe2 (ends, O_CLOEXEC) < 0)
+    return -1;
+  if (coffer_write_all (ends[1], tool->input, size) < 0)
+    coffer_fd_close (&ends[0]);
+  close (ends[1]);
+  return ends[0];
+}
+
 static int
 streams_set (const struct tool *tool, posix_spawn_file_actions_t *actions,
-             int out, int err)
+             int in, int out, int err)
 {
   int r = 0;
 
   if (!tool->terminal) {
-    r |= posix_spawn_file_actions_addopen (actions, 0, "/dev/null", O_RDONLY,
-                                           0);
+    r |= in >= 0 ? posix_spawn_file_actions_adddup2 (actions, in, 0)
+                 : posix_spawn_file_actions_addopen (actions, 0, "/dev/null",
+                                                     O_RDONLY, 0);
     r |= posix_spawn_file_actions_adddup2 (actions, out, 1);
     r |= posix_spawn_file_actions_adddup2 (actions, err, 2);
   }
@@ -157,23 +188,30 @@ limits_return (size_t n, const int which[], const struct rlimit saved[])
 }
 
 static int
-spawn (const struct tool *tool, const char *program, int out, int err,
+spawn (const struct tool *tool, const char *program, int in, int out, int err,
        pid_t *pid)
 {
+  auto_free char *path
+    = tool->path ? text_printf ("PATH=%.*s:" TOOL_PATH,
+                                (int) (strrchr (program, '/') - program),
+                                program)
+                 : strdup ("PATH=" TOOL_PATH);
   struct rlimit limits[N_LIMITS], saved[N_LIMITS];
   int which[N_LIMITS];
   const size_t n = limits_list (tool, which, limits);
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
-  char *env[MAX_ENV + 2] = { (char *) "PATH=" TOOL_PATH };
+  char *env[MAX_ENV + 2] = { path };
   size_t i;
   int r;
 
+  if (!path)
+    return ENOMEM;
   for (i = 0; tool->env && tool->env[i] && i < MAX_ENV; i++)
     env[i + 1] = (char *) tool->env[i];
   posix_spawn_file_actions_init (&actions);
   posix_spawnattr_init (&attributes);
-  r = streams_set (tool, &actions, out, err)
+  r = streams_set (tool, &actions, in, out, err)
       | attributes_set (tool, &attributes);
   if (r == 0) {
     limits_lend (n, which, limits, saved);
@@ -191,7 +229,9 @@ spawn (const struct tool *tool, const char *program, int out, int err,
 static int
 start (const struct tool *tool, struct running *running, struct error **err)
 {
-  auto_free char *program = program_find (tool->argv[0]);
+  auto_free char *program
+    = tool->path ? strdup (tool->path) : program_find (tool->argv[0]);
+  coffer_autoclose int in = tool->input ? input_open (tool) : -1;
   coffer_autoclose int out = -1, wrong = -1;
   int ends[2], r;
 
@@ -202,7 +242,7 @@ start (const struct tool *tool, struct running *running, struct error **err)
                 tool->argv[0]);
     return -1;
   }
-  if (pipe2 (ends, O_CLOEXEC) < 0)
+  if ((tool->input && in < 0) || pipe2 (ends, O_CLOEXEC) < 0)
     return error_set (err, E_IO, errno, "start %s", tool->argv[0]);
   running->err = ends[0];
   wrong = ends[1];
@@ -212,7 +252,7 @@ start (const struct tool *tool, struct running *running, struct error **err)
     running->out = ends[0];
     out = ends[1];
   }
-  r = spawn (tool, program, tool->out < 0 ? out : tool->out, wrong,
+  r = spawn (tool, program, in, tool->out < 0 ? out : tool->out, wrong,
              &running->pid);
   if (r != 0) {
     running->pid = 0;
@@ -226,25 +266,31 @@ start (const struct tool *tool, struct running *running, struct error **err)
 /* Drains one stream; what is beyond the cap is dropped, never waited for.  1:
  * some of it was. */
 static int
-drain (int *fd, struct coffer_buffer *to)
+drain (int *fd, struct coffer_buffer *to, size_t most)
 {
   coffer_unfilled char block[16384];
   ssize_t n = read (*fd, block, sizeof block);
 
-  if (n > 0 && to->size >= MAX_SAID)
+  if (n > 0 && to->size >= most)
     return 1;
-  if (n > 0)
+  if (n > 0) {
     coffer_buffer_add (to, block, (size_t) n);
-  else if (n == 0 || (errno != EINTR && errno != EAGAIN))
+    explicit_bzero (block, (size_t) n);
+  } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
     coffer_fd_close (fd);
+  }
   return 0;
 }
 
-/* 1: both streams have ended; 0: the time is over, or the caller gave up. */
+/* 1: both streams have ended, or it said too much; 0: the time is over, or the
+ * caller gave up. */
 static int
 listen_to (const struct tool *tool, struct running *running)
 {
-  while (running->out >= 0 || running->err >= 0) {
+  const size_t most = tool->said_most ? tool->said_most : MAX_SAID;
+
+  while ((running->out >= 0 || running->err >= 0)
+         && !(running->cut && tool->said_most)) {
     struct pollfd polls[3] = { { running->out, POLLIN, 0 },
                                { running->err, POLLIN, 0 },
                                { tool->cancel_fd, POLLIN, 0 } };
@@ -257,9 +303,9 @@ listen_to (const struct tool *tool, struct running *running)
     if (polls[2].revents)
       return 0;
     if (polls[0].revents)
-      running->cut |= drain (&running->out, &running->said);
+      running->cut |= drain (&running->out, &running->said, most);
     if (polls[1].revents)
-      drain (&running->err, &running->wrong);
+      drain (&running->err, &running->wrong, MAX_SAID);
   }
   return 1;
 }
@@ -327,17 +373,21 @@ tool_run (const struct tool *tool, const char *what, int number,
   if (start (tool, &running, err) < 0)
     return -1;
   if (!listen_to (tool, &running)
-      || wait_end (tool, &running, &status) < 0) {
+      || (!(running.cut && tool->said_most)
+          && wait_end (tool, &running, &status) < 0)) {
     if (coffer_now_ns () >= tool->deadline_ns)
       return error_set (err, E_CONNECT_FAILED, ETIMEDOUT, "%s", what);
     return error_set (err, E_EXEC_CANCELLED, 0, "%s: it was left before it was"
                       " through", what);
   }
-  if (!WIFEXITED (status) || WEXITSTATUS (status) != 0)
-    return fail_status (tool, &running, what, number, status, err);
   if (said && running.cut)
-    return error_set (err, E_LIMIT, 0, "%s: %s says more than %d MiB", what,
-                      tool->argv[0], MAX_SAID >> 20);
+    return error_set (err, E_LIMIT, 0, "%s: %s says more than %zu KiB", what,
+                      tool->argv[0],
+                      (tool->said_most ? tool->said_most : MAX_SAID) >> 10);
+  if (tool->exit_status && WIFEXITED (status))
+    *tool->exit_status = WEXITSTATUS (status);
+  else if (!WIFEXITED (status) || WEXITSTATUS (status) != 0)
+    return fail_status (tool, &running, what, number, status, err);
   if (said) {
     *said = running.said;
     running.said = (struct coffer_buffer){ 0 };

@@ -126,11 +126,9 @@ engine_is_good (const char *engine)
 static int
 is_store (const char *text)
 {
-  json_t *store = json_loads (text, 0, NULL);
-  int result = json_is_object (json_object_get (store, "auths"));
+  docker_autowiped_json json_t *store = json_loads (text, 0, NULL);
 
-  json_decref (store);
-  return result;
+  return json_is_object (json_object_get (store, "auths"));
 }
 
 static int32_t

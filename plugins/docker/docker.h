@@ -238,6 +238,20 @@ json_t *docker_spec_volume (const struct docker *docker,
                             const struct docker_engine *engine,
                             const char *name, size_t n,
                             const struct coffer_sandbox_spec *spec);
+
+/* ---- credentials.c ------------------------------------------------------ */
+
+/* Adds the header "X-Registry-Auth: …" of the image's registry, or nothing where no
+ * credentials are kept for it. */
+int32_t docker_credentials (struct coffer_call *call,
+                            const struct docker *docker, const char *image,
+                            struct coffer_buffer *header);
+/* Every byte or string that it has is overwritten first. */
+void docker_buffer_wipe (struct coffer_buffer *buffer);
+void docker_json_wipe (json_t **json);
+#define docker_autowiped __attribute__ ((cleanup (docker_buffer_wipe)))
+#define docker_autowiped_json __attribute__ ((cleanup (docker_json_wipe)))
+
 /* ---- images.c ----------------------------------------------------------- */
 
 /* Which image a specification means: the caller frees.  INVALID: none. */

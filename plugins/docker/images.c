@@ -133,122 +133,6 @@ docker_image_entrypoint (struct coffer_call *call, struct docker *docker,
   return code;
 }
 
-/* ---- credentials -------------------------------------------------------- */
-
-/* "quay.io/a/b" is of quay.io, "a/b" of Docker's own. */
-static void
-registry_of (const char *image, struct coffer_buffer *out)
-{
-  size_t size = strcspn (image, "/");
-
-  if (image[size] == '/' && (memchr (image, '.', size)
-                             || memchr (image, ':', size)
-                             || strncmp (image, "localhost/", 10) == 0))
-    coffer_buffer_add (out, image, size);
-  else
-    coffer_buffer_add_string (out, "https://index.docker.io/v1/");
-}
-
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-  "abcdefghijklmnopqrstuvwxyz0123456789-_";
-
-static void
-add_base64url (struct coffer_buffer *out, const char *text)
-{
-  size_t size = strlen (text);
-
-  for (size_t i = 0; i < size; i += 3) {
-    uint32_t bits = 0;
-    char four[4];
-
-    for (size_t k = 0; k < 3; k++)
-      bits = bits << 8 | (i + k < size ? (unsigned char) text[i + k] : 0u);
-    for (size_t k = 0; k < 4; k++)
-      four[k] = i + k > size ? '=' : alphabet[bits >> (18 - 6 * k) & 63];
-    coffer_buffer_add (out, four, sizeof four);
-  }
-}
-
-static int
-digit_of (char c)
-{
-  const char *at;
-
-  c = c == '+' ? '-' : c == '/' ? '_' : c;
-  at = c ? strchr (alphabet, c) : NULL;
-  return at ? (int) (at - alphabet) : -1;
-}
-
-/* "user:password" from the store's base64. */
-static void
-add_decoded (struct coffer_buffer *out, const char *text)
-{
-  uint32_t bits = 0;
-  int count = 0;
-
-  for (; *text && *text != '='; text++) {
-    int digit = digit_of (*text);
-    char byte;
-
-    if (digit < 0)
-      return;
-    bits = bits << 6 | (uint32_t) digit;
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      byte = (char) (bits >> count);
-      coffer_buffer_add (out, &byte, 1);
-    }
-  }
-}
-
-static void
-buffer_wipe (struct coffer_buffer *buffer)
-{
-  if (buffer->data)
-    explicit_bzero (buffer->data, buffer->capacity);
-  coffer_buffer_free (buffer);
-}
-
-#define auto_wiped __attribute__ ((cleanup (buffer_wipe)))
-
-/* "X-Registry-Auth: …" from a store of the kind of ~/.docker/config.json;
- * nothing where it has none for this registry. */
-static void
-add_credentials (struct coffer_buffer *header, const struct docker *docker,
-                 const char *image)
-{
-  json_t *store = docker->config.registry_auth
-                  ? json_loads (docker->config.registry_auth, 0, NULL) : NULL;
-  auto_wiped struct coffer_buffer pair = {0};
-  coffer_autobuffer struct coffer_buffer registry = {0};
-  const char *auth;
-  char *colon, *text = NULL;
-
-  registry_of (image, &registry);
-  auth = json_string_value (json_object_get (json_object_get (
-    json_object_get (store, "auths"), registry.data), "auth"));
-  if (auth)
-    add_decoded (&pair, auth);
-  colon = pair.data ? strchr (pair.data, ':') : NULL;
-  if (colon) {
-    json_t *object;
-
-    *colon++ = '\0';
-    object = json_pack ("{s:s, s:s, s:s}", "username", pair.data, "password",
-                        colon, "serveraddress", registry.data);
-    text = object ? json_dumps (object, JSON_COMPACT) : NULL;
-    json_decref (object);
-  }
-  if (text) {
-    coffer_buffer_add_string (header, "X-Registry-Auth: ");
-    add_base64url (header, text);
-    explicit_bzero (text, strlen (text));
-    free (text);
-  }
-  json_decref (store);
-}
-
 /* ---- pulling ------------------------------------------------------------ */
 
 #define LAYERS 128
@@ -328,7 +212,7 @@ pull_within (struct coffer_call *call, struct docker *docker,
              const char *image)
 {
   coffer_autobuffer struct coffer_buffer path = {0};
-  auto_wiped struct coffer_buffer credentials = {0};
+  docker_autowiped struct coffer_buffer credentials = {0};
   coffer_autoreply struct coffer_http_reply reply = {0};
   struct pull pull = {.call = call};
   struct coffer_http_json_lines lines = {.take = take_line, .data = &pull};
@@ -337,14 +221,15 @@ pull_within (struct coffer_call *call, struct docker *docker,
     .method = "POST", .headers = headers, .flags = COFFER_HTTP_ANY_STATUS,
     .sink = coffer_http_json_lines, .sink_data = &lines,
   };
-  int32_t code, ended;
+  int32_t code = docker_credentials (call, docker, image, &credentials), ended;
 
+  if (code != COFFER_OK)
+    return code;
   docker_path (docker, &path, "/images/create?fromImage=");
   coffer_http_add_encoded (&path, image);
   if (!strchr (image, '@') && !strchr (strrchr (image, '/')
                                        ? strrchr (image, '/') : image, ':'))
     coffer_buffer_add_string (&path, "&tag=latest");
-  add_credentials (&credentials, docker, image);
   if (path.failed || credentials.failed)
     return coffer_fail_errno (call, ENOMEM, "a pull");
   headers[0] = credentials.data;

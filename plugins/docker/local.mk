@@ -14,6 +14,7 @@ PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
   %D%/archive.c \
   %D%/config.c \
   %D%/create.c \
+  %D%/credentials.c \
   %D%/docker.c \
   %D%/docker.h \
   %D%/engine.c \

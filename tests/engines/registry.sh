@@ -67,8 +67,42 @@ list_registry () {
   like "$engine: what the registry has not" "$status $(cat "$err")" \
     '^[1-9].*pull 127.0.0.1:5000/fetched:no-such: '
   list_registry_pull
+  list_registry_helper
   end "$registry_pid"
   unset DOCKER_CONFIG
+}
+
+registry_helper () { # WHAT IT DOES
+  mkdir -p "$T/helpers"
+  printf '#!/bin/sh\nread -r server\n%s\n' "$1" >"$T/helpers/docker-credential-trial"
+  chmod 755 "$T/helpers/docker-credential-trial"
+}
+
+# A password that a credential helper keeps, and which is in no file of Docker's.
+list_registry_helper () {
+  path_was=$PATH PATH=$T/helpers:$PATH
+  printf '{"auths": {"%s": {}}, "credHelpers": {"%s": "trial"}}\n' "$registry" \
+    "$registry" >"$DOCKER_CONFIG/config.json"
+  registry_helper 'echo the-secret-of-it; echo the-secret-of-it >&2; exit 1'
+  run coffer sandbox create --image "$registry/fetched:1" --verbose
+  like "$engine: a credential helper that fails" "$status $(head -1 "$err" | wc -l
+    ) $(cat "$err")" "E1006: .*docker-credential-trial failed for $registry, with 1"
+  unlike "$engine: of which no word is shown" "$(cat "$err" "$out") -" 'the-secret-of-it'
+  # shellcheck disable=SC2016
+  registry_helper 'printf "{\"ServerURL\":\"$server\",\"Username\":\"reader\",\"Secret\":\"a-wrong-password\"}"'
+  run coffer sandbox create --image "$registry/fetched:1" --verbose
+  like "$engine: one that keeps what is not right" "$status $(cat "$err")" \
+    '^[1-9].* pull 127.0.0.1:5000/fetched:1: '
+  unlike "$engine: of which the password is not shown" "$(cat "$err" "$out") -" \
+    'a-wrong-password'
+  # shellcheck disable=SC2016
+  registry_helper 'printf "{\"ServerURL\":\"$server\",\"Username\":\"reader\",\"Secret\":\"a-long-password\"}"'
+  run coffer sandbox create --image "$registry/fetched:1" --verbose
+  is "$engine: with the right one the image is pulled" "$status" 0
+  unlike "$engine: and nobody is told how" "$(cat "$err" "$out") -" 'a-long-password'
+  run coffer sandbox kill "$(cat "$out")"
+  PATH=$path_was
+  ok "$engine: which is gone again" registry_forget
 }
 
 # With the password of the docker command's own file, over a wire that takes some

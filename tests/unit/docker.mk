@@ -2,7 +2,8 @@
 # The docker provider against an engine that a test scripts: the module's own
 # sources, with the functions of the HTTP library that it calls in the test.
 DOCKER_UNIT_SOURCES = \
-  plugins/docker/config.c plugins/docker/create.c plugins/docker/engine.c \
+  plugins/docker/config.c plugins/docker/create.c \
+  plugins/docker/credentials.c plugins/docker/engine.c \
   plugins/docker/files.c plugins/docker/hold.c plugins/docker/images.c \
   plugins/docker/life.c plugins/docker/maker.c plugins/docker/metrics.c \
   plugins/docker/pieces.c plugins/docker/probe.c plugins/docker/program.c \

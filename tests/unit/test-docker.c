@@ -499,6 +499,90 @@ test_user (void **state)
   }
 }
 
+/* ---- credentials --------------------------------------------------------- */
+
+static const char *helper_answer;       /* NULL: minus NOT_FOUND; "": it fails */
+static char helper_target[256];
+
+static int32_t
+ask_helper (struct fakehost *from, const char *target)
+{
+  int ends[2];
+
+  (void) from;
+  snprintf (helper_target, sizeof helper_target, "%s", target);
+  if (!helper_answer || !*helper_answer)
+    return helper_answer ? -COFFER_UNAUTHENTICATED : -COFFER_NOT_FOUND;
+  assert_int_equal (pipe (ends), 0);
+  assert_true (write (ends[1], helper_answer, strlen (helper_answer)) > 0);
+  close (ends[1]);
+  return ends[0];
+}
+
+#define AUTH "\"auths\":{\"r.example\":{\"auth\":\"dTpw\"}}"
+#define IS_PLAIN \
+  ("X-Registry-Auth: " \
+   "eyJ1c2VybmFtZSI6InUiLCJwYXNzd29yZCI6InAiLCJzZXJ2ZXJhZGRy" \
+   "ZXNzIjoici5leGFtcGxlIn0=")
+#define IS_TOKEN \
+  ("X-Registry-Auth: " \
+   "eyJpZGVudGl0eXRva2VuIjoidCIsInNlcnZlcmFkZHJlc3MiOiJyLmV4" \
+   "YW1wbGUifQ==")
+#define IS_HUB \
+  ("X-Registry-Auth: " \
+   "eyJ1c2VybmFtZSI6ImsiLCJwYXNzd29yZCI6InciLCJzZXJ2ZXJhZGRy" \
+   "ZXNzIjoiaHR0cHM6Ly9pbmRleC5kb2NrZXIuaW8vdjEvIn0=")
+
+static void
+test_credentials (void **state)
+{
+  const struct {
+    const char *store, *image, *answer;
+    int32_t code;
+    const char *header, *target;        /* NULL: none */
+  } cases[] = {
+    {"{" AUTH "}", "r.example/x:1", NULL, COFFER_OK, IS_PLAIN, NULL},
+    {"{" AUTH "}", "other.example/x", NULL, COFFER_OK, NULL, NULL},
+    {("{\"auths\":{\"r.example\":{\"auth\":\"dTpw\","
+      "\"identitytoken\":\"t\"}}}"), "r.example/x", NULL, COFFER_OK, IS_TOKEN,
+     NULL},
+    {"{" AUTH ",\"helped\":{\"*\":true,\"r.example\":false}}",
+     "r.example/x", NULL, COFFER_OK, IS_PLAIN, NULL},
+    {"{" AUTH ",\"helped\":{\"r.example\":true}}", "r.example/x",
+     "{\"identitytoken\":\"t\"}", COFFER_OK, IS_TOKEN,
+     "credential:registry_auth:r.example"},
+    {"{" AUTH ",\"helped\":{\"*\":true}}", "x/y",
+     "{\"username\":\"k\",\"password\":\"w\"}", COFFER_OK, IS_HUB,
+     "credential:registry_auth:https://index.docker.io/v1/"},
+    {"{" AUTH ",\"helped\":{\"*\":true}}", "r.example/x", NULL, COFFER_OK,
+     NULL, "credential:registry_auth:r.example"},
+    {"{" AUTH ",\"helped\":{\"*\":true}}", "r.example/x", "",
+     COFFER_UNAUTHENTICATED, NULL, "credential:registry_auth:r.example"},
+    {"{" AUTH ",\"helped\":{\"*\":true}}", "r.example/x", "no JSON",
+     COFFER_IO, NULL, "credential:registry_auth:r.example"},
+  };
+  size_t i;
+
+  (void) state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct docker other = {.config.registry_auth = (char *) cases[i].store};
+    struct coffer_buffer header = {0};
+
+    fakehost_reset (&host, HARNESS_PATIENCE_MS);
+    host.connect = ask_helper;
+    helper_answer = cases[i].answer;
+    helper_target[0] = '\0';
+    assert_int_equal (docker_credentials (&host.call, &other, cases[i].image,
+                                          &header), cases[i].code);
+    assert_string_equal (header.data ? header.data : "",
+                         cases[i].header ? cases[i].header : "");
+    assert_string_equal (helper_target,
+                         cases[i].target ? cases[i].target : "");
+    docker_buffer_wipe (&header);
+  }
+  host.connect = NULL;
+}
+
 static void
 test_config (void **state)
 {
@@ -585,6 +669,7 @@ main (void)
     TEST (test_paused_twice), TEST (test_list),
     TEST (test_list_making), TEST (test_no_engine),
     TEST (test_user), TEST (test_config), TEST (test_time), TEST (test_lifeline),
+    TEST (test_credentials),
   };
 
   return cmocka_run_group_tests_name ("docker", tests, harness_folder_new,

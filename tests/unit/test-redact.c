@@ -102,6 +102,36 @@ secrets_are_hidden_in_base64_wherever_they_lie (void **state)
     }
 }
 
+/* The oldest of the late ones are left at last, and the first never. */
+static void
+secrets_that_come_late_are_hidden_too (void **state)
+{
+  char *secrets[2] = { (char *) "the-first-secret", NULL };
+  char text[] = "the-first-secret the-late-one00 the-late-one17 the-late-one";
+  struct redactor *redactor;
+  size_t skipped;
+  char late[32];
+  int i;
+
+  (void) state;
+  assert_int_equal (redactor_new (secrets, &redactor, &skipped, NULL), 0);
+  for (i = 0; i < REDACT_LATE_MOST + 2; i++) {
+    snprintf (late, sizeof late, "the-late-one%02d", i);
+    assert_int_equal (redactor_add (redactor, late, NULL), 0);
+    assert_int_equal (redactor_add (redactor, late, NULL), 0);
+  }
+  assert_int_equal (redactor_add (redactor, "short", NULL), 0);
+  redact_text (redactor, text);
+  assert_string_equal (text, "[hidden] the-late-one00 [hidden] the-late-one");
+  redactor_free (redactor);
+  assert_int_equal (redactor_new (NULL, &redactor, &skipped, NULL), 0);
+  assert_int_equal (redactor_add (redactor, "the-late-one", NULL), 0);
+  snprintf (late, sizeof late, "say the-late-one");
+  redact_text (redactor, late);
+  assert_string_equal (late, "say [hidden]");
+  redactor_free (redactor);
+}
+
 static void
 short_secrets_are_counted_and_left (void **state)
 {
@@ -254,6 +284,7 @@ main (void)
     cmocka_unit_test (secrets_are_hidden_in_each_form),
     cmocka_unit_test (secrets_are_hidden_in_base64_wherever_they_lie),
     cmocka_unit_test (longer_secrets_are_hidden_first),
+    cmocka_unit_test (secrets_that_come_late_are_hidden_too),
     cmocka_unit_test (short_secrets_are_counted_and_left),
     cmocka_unit_test (json_is_redacted_with_its_keys),
     cmocka_unit_test (a_secret_in_pieces_is_hidden),

@@ -42,6 +42,16 @@ UNIT_TESTS += %D%/test-broker
 EXTRA_%C%_test_broker_DEPENDENCIES = $(TEST_MODULES) \
   core/provider/worker/coffer-worker
 
+UNIT_TESTS += %D%/test-credentials
+%C%_test_credentials_SOURCES = %D%/test-credentials.c %D%/provider-fixture.c \
+  %D%/provider-fixture.h %D%/harness.h
+%C%_test_credentials_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_credentials_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_credentials_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_credentials_LDADD = $(UNIT_PROVIDER_LIBS)
+EXTRA_%C%_test_credentials_DEPENDENCIES = $(TEST_MODULES) \
+  core/provider/worker/coffer-worker
+
 UNIT_TESTS += %D%/test-redact
 %C%_test_redact_SOURCES = %D%/test-redact.c %D%/provider-fixture.c \
   %D%/provider-fixture.h %D%/harness.h

@@ -216,6 +216,8 @@ coffer_progress (struct coffer_call *call, uint64_t done, uint64_t total,
 /* A connected stream socket to `target`, made by the host after it has
  * checked the manifest's `connect` permission: "tcp:HOST:PORT", "unix:PATH",
  * or "config:KEY" for the place that a url in the configuration names.
+ * "credential:KEY:SERVER" reads what a credential helper keeps for a registry,
+ * where the value of KEY is `from` the docker command's files: coffer-provider(3).
  * The descriptor (>= 0) is the module's; a negative value is minus a code. */
 static inline int32_t
 coffer_connect (struct coffer_call *call, const char *target)
