@@ -17,6 +17,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "provider/docker-client.h"
+#include "provider/redact.h"
 
 #define CONFIG_MOST (1 << 20)
 #define META_MOST (64 << 10)
@@ -506,6 +507,14 @@ docker_client_credential (const char *path, const char *server,
 
 /* ---- what of them is secret ---------------------------------------------- */
 
+/* Who is told of what is too short to be hidden is told of the password. */
+static void
+add_part (struct coffer_strings *parts, const char *part)
+{
+  if (strlen (part) >= REDACT_MIN_BYTES)
+    coffer_strings_add (parts, part);
+}
+
 /* The user's name is none: an image is often called by it. */
 static void
 add_decoded (struct coffer_strings *parts, const char *auth)
@@ -516,9 +525,9 @@ add_decoded (struct coffer_strings *parts, const char *auth)
   if (text_base64_decode (auth, &pair, &size) < 0)
     return;
   password = memchr (pair, ':', size);
-  coffer_strings_add (parts, pair);
   if (password && password[1])
     coffer_strings_add (parts, password + 1);
+  add_part (parts, pair);
   explicit_bzero (pair, size);
   free (pair);
 }
@@ -539,8 +548,8 @@ docker_client_secrets (const char *text, struct coffer_strings *parts)
       if (!word || !*word || strcmp (name, "username") == 0
           || strcmp (name, "email") == 0)
         continue;
-      coffer_strings_add (parts, word);
       if (strcmp (name, "auth") == 0)
         add_decoded (parts, word);
+      add_part (parts, word);
     }
 }

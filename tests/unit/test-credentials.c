@@ -269,14 +269,13 @@ each_part_of_an_entry_is_a_secret_but_the_name (void **state)
 
   (void) state;
   docker_client_secrets ("{\"auths\":{\"a\":{\"auth\":\"bXktbmFtZTpteTpwYXNz\","
-                         "\"username\":\"my-name\",\"identitytoken\":\"my-tok\"},"
+                         "\"username\":\"my-name\",\"identitytoken\":\"my-token\"},"
                          "\"b\":{\"auth\":\"!\"},\"c\":7}}", &parts);
-  assert_int_equal (parts.count, 5);
-  assert_string_equal (parts.items[0], "bXktbmFtZTpteTpwYXNz");
+  assert_int_equal (parts.count, 4);
+  assert_string_equal (parts.items[0], "my:pass");
   assert_string_equal (parts.items[1], "my-name:my:pass");
-  assert_string_equal (parts.items[2], "my:pass");
-  assert_string_equal (parts.items[3], "my-tok");
-  assert_string_equal (parts.items[4], "!");
+  assert_string_equal (parts.items[2], "bXktbmFtZTpteTpwYXNz");
+  assert_string_equal (parts.items[3], "my-token");
   coffer_strings_free (&parts);
   docker_client_secrets ("no JSON", &parts);
   assert_int_equal (parts.count, 0);
