@@ -131,13 +131,16 @@ channel_send (int channel, const json_t *json,
   auto_free char *large = NULL;
   size_t size;
   const char *text = frame_text (json, small, &large, &size, err);
+  int r;
 
   if (!text)
     return -1;
-  if (size > CHANNEL_MAX_FRAME)
-    return send_payload (channel, text, size, fds, deadline_ns, err);
-  return send_frame (channel, text, size, fds ? fds->fd : NULL,
-                     fds ? fds->count : 0, deadline_ns, err);
+  r = size > CHANNEL_MAX_FRAME
+        ? send_payload (channel, text, size, fds, deadline_ns, err)
+        : send_frame (channel, text, size, fds ? fds->fd : NULL,
+                      fds ? fds->count : 0, deadline_ns, err);
+  explicit_bzero (large ? large : small, size);         /* a start has secrets */
+  return r;
 }
 
 /* As much of a text as one frame takes; no character is cut. */

@@ -227,7 +227,7 @@ send_start (const struct provider *provider, const struct process *process,
   const struct opening *opening = provider->opening;
   int64_t deadline = coffer_now_ns () + START_NS;
   coffer_autostrings struct coffer_strings writable = { 0 };
-  auto_json json_t *frame = NULL;
+  auto_json_wiped json_t *frame = NULL;         /* it has secrets */
   struct contract_fds fds = { .count = 0 };
   size_t i = 0;
 
@@ -246,7 +246,7 @@ send_start (const struct provider *provider, const struct process *process,
     trace_frame (provider, "->", frame, fds.count);
     if (channel_send (process->channel, frame, &fds, deadline, err) < 0)
       return -1;
-    json_decref (frame);
+    json_wipe (frame);
     frame = json_pack ("{s:s}", "kind", "files");
     fds.count = 0;
   } while (i < opening->n_files);

@@ -294,7 +294,8 @@ listen_to (const struct tool *tool, struct running *running)
     struct pollfd polls[3] = { { running->out, POLLIN, 0 },
                                { running->err, POLLIN, 0 },
                                { tool->cancel_fd, POLLIN, 0 } };
-    int64_t left = (tool->deadline_ns - coffer_now_ns ()) / 1000000;
+    /* Rounded up: less than a millisecond is not the end. */
+    int64_t left = (tool->deadline_ns - coffer_now_ns () + 999999) / 1000000;
 
     if (left <= 0)
       return 0;

@@ -283,6 +283,8 @@ main (void)
   if (read_start (&start, &message, &error) < 0
       || begin (&start, &server, &error) < 0)
     refuse (error);
+  json_wipe (message.json);     /* the configuration has secrets */
+  message.json = NULL;
   channel_message_fini (&message);
   server_run (server);
 }

@@ -318,6 +318,14 @@ invoke (struct job *job, const union contract_value *values)
   return code;
 }
 
+/* What the module keeps of its configuration it has copied. */
+static void
+wipe_texts (char *const *texts)
+{
+  for (; texts && *texts; texts++)
+    explicit_bzero (*texts, strlen (*texts));
+}
+
 static int32_t
 decode_and_invoke (struct job *job, const struct channel_message *message)
 {
@@ -325,11 +333,14 @@ decode_and_invoke (struct job *job, const struct channel_message *message)
   auto_error struct error *error = NULL;
   union contract_value values[CONTRACT_MAX_ARGS + 1];
   const struct serve_open *open = job->server->open;
+  int32_t code;
 
   if (job->op->id == COFFER_OP_open) {
     values[0].strv = (const char *const *) open->config;
     values[1].rec = &open->opts;
-    return invoke (job, values);
+    code = invoke (job, values);
+    wipe_texts (open->config);
+    return code;
   }
   if (!arena
       || contract_decode_args (job->op,
