@@ -17,7 +17,7 @@ guest_boot qemu-system-x86_64 -accel tcg,thread=multi -cpu max -M q35 \
   -device nvme,drive=d,serial=root \
   -drive "file=$disk,format=raw,if=none,id=e" \
   -device nvme,drive=e,serial=results \
-  -kernel "$kernel" -append "console=ttyS0 panic=-1 quiet \
+  -kernel "$kernel" -append "console=ttyS0 panic=-1 quiet no_timer_check \
 root=/dev/nvme0n1 rootfstype=ext4 rw init=/guest/init \
 guest_kernel=qemu guest_results=/dev/nvme1n1 guest_scale=${CHECK_SCALE:-1} \
 guest_only=${GUEST_ONLY:-*}"

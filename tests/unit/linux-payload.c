@@ -231,8 +231,8 @@ try_init (void)
   /* Of itself a program may have less. */
   ALLOWED (setrlimit (RLIMIT_NOFILE, &some));
   ALLOWED (syscall (SYS_prlimit64, 1, RLIMIT_NOFILE, NULL, &limit));
-  ALLOWED (setpriority (PRIO_PROCESS, 0, 1));
-  ALLOWED (setpriority (PRIO_PROCESS, getpid (), 2));
+  ALLOWED (setpriority (PRIO_PROCESS, 0, 19));
+  ALLOWED (setpriority (PRIO_PROCESS, getpid (), 19));
 }
 
 static int proc_seen;
