@@ -18,12 +18,17 @@ import termios
 import time
 
 script, argv = eval (sys.argv[1]), sys.argv[2:]
+# What the terminal was is looked at before the command is there to change it.
+ready, go = os.pipe ()
 pid, fd = pty.fork ()
 if pid == 0:
+    os.close (go)
+    os.read (ready, 1)
     fcntl.ioctl (0, termios.TIOCSWINSZ, struct.pack ("HHHH", 37, 100, 0, 0))
     os.environ["TERM"] = "xterm"
     os.execvp (argv[0], argv)
 before = termios.tcgetattr (fd)
+os.close (go)
 seen, mark, end = b"", 0, time.monotonic () + 60
 
 
