@@ -231,16 +231,23 @@ facts_nested (struct facts *facts)
 }
 
 void
-confine_all (const struct plan *plan, struct facts *facts)
+confine_prepare (const struct plan *plan)
 {
   if (LAYER_ON (RLIMITS))
     limits_set (plan);
+  if (LAYER_ON (LANDLOCK))
+    landlock_rules (plan);
+}
+
+void
+confine_all (const struct plan *plan, struct facts *facts)
+{
   if (LAYER_ON (CAPS) && LAYER_ON (NNP))
     capabilities_drop ();
   if (LAYER_ON (NNP))
     must ("no_new_privs", SYS (prctl, PR_SET_NO_NEW_PRIVS_, 1, 0, 0, 0));
   if (LAYER_ON (LANDLOCK))
-    landlock_enter (plan);
+    landlock_enter ();
   if (LAYER_ON (SECCOMP))
     filter_enter ();
   /* A test's: without no_new_privs the two above take a capability. */

@@ -106,10 +106,11 @@ void plan_read (struct packet *packet, struct plan *plan);
 NORETURN void setup_fail (const char *step, long error);
 /* ret, or the end of everything when it is an error. */
 long must (const char *step, long ret);
-/* What every sandbox of that shape has; and the rest, as this one's plan
- * says. */
+/* What every sandbox of that shape has; the rest, as this one's plan says; and
+ * what takes as long as others need for it. */
 void setup_begin (const struct plan *plan);
 void setup_end (const struct plan *plan);
+void setup_last (const struct plan *plan);
 extern int host_pts;            /* folder, -1: none */
 
 /* Its parts, for proc.c and template.c: the root that is being made, and mounts. */
@@ -146,10 +147,11 @@ const char *template_folder (unsigned i);
 
 /* Before there is a plan: of a process that waits for one it is done. */
 void network_begin (void);
-/* This process was begun without a network namespace, which it makes when it
- * would wait else. */
+/* This process was begun without a network namespace: it has one made beside
+ * the rest, and joins it. */
 extern int network_late;
-void network_own (void);
+void network_begin_beside (void);
+void network_join (void);
 void network_make (const struct plan *plan);
 /* For the proxy outside: a listener in here, -1; to be closed once given. */
 extern int proxy_listener;
@@ -167,13 +169,17 @@ void template_facts (struct facts *facts);
 void fact_add (struct facts *facts, const char *name, const char *state,
                const char *value, const char *how, const char *remedy);
 void capabilities_bound (void);
+/* What needs no more than the new root. */
+void confine_prepare (const struct plan *plan);
 void confine_all (const struct plan *plan, struct facts *facts);
 
 /* ---- landlock.c --------------------------------------------------------- */
 
 /* While there are capabilities: what must be prepared for reading back. */
 void landlock_prepare (const struct plan *plan, int data);
-void landlock_enter (const struct plan *plan);
+/* Its rules, in the new root; and being held to them. */
+void landlock_rules (const struct plan *plan);
+void landlock_enter (void);
 void landlock_facts (struct facts *facts);
 void landlock_done (void);
 /* Rulesets: the sandbox's, where a process may come in that takes it on by

@@ -18,6 +18,7 @@
 #endif
 
 static int probe = -1;          /* a file that no rule names */
+static int rules = -1;
 static int control;             /* it could be opened before */
 static long abi, errata;
 static struct landlock_shape shape;
@@ -198,10 +199,8 @@ landlock_enter_command (void)
 }
 
 void
-landlock_enter (const struct plan *plan)
+landlock_rules (const struct plan *plan)
 {
-  int fd;
-
   if (!abi_ask ()) {
     /* Refused here as well, where the rules would be: whoever found one
      * before may have been wrong. */
@@ -214,14 +213,21 @@ landlock_enter (const struct plan *plan)
   shape = landlock_negotiate (abi, strict_mode);
   if (strict_mode)
     command_prepare ();
-  fd = ruleset_new (&shape);
-  rules_add (plan, fd);
+  rules = ruleset_new (&shape);
+  rules_add (plan, rules);
+}
+
+void
+landlock_enter (void)
+{
+  if (rules < 0)
+    return;
   control = probe >= 0 && probe_opens ();
-  must ("landlock restrict", SYS (landlock_restrict_self, fd, 0));
+  must ("landlock restrict", SYS (landlock_restrict_self, rules, 0));
   if (strict_mode)
-    landlock_whole = fd;
+    landlock_whole = rules;
   else
-    fd_close (fd);
+    fd_close (rules);
 }
 
 static void

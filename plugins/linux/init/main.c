@@ -134,6 +134,8 @@ sandbox_make (struct packet *packet, struct plan *plan)
   warm_prepare (plan);
   if (!single_mode)
     tags_prepare ();
+  confine_prepare (plan);
+  setup_last (plan);
   confine_all (plan, &facts);
   state.size = sizeof state;
   state.created_ns = clock_ns (0);

@@ -12,7 +12,6 @@
 #define SIOCGSKNS_ 0x894c
 #define CLONE_VM_ 0x100
 #define CLONE_FILES_ 0x400
-#define CLONE_VFORK_ 0x4000
 #define CLONE_NEWNET_ 0x40000000
 #define WALL_ 0x40000000
 
@@ -23,10 +22,9 @@ uint32_t exit_proxy;
 /* Of the loopback, as it was begun before the plan was there. */
 static long loopback = -EINVAL_;
 
-/* In the machine's network, and without the right to, it changes nothing: there
- * the loopback is up. */
-void
-network_begin (void)
+/* Its socket, or a negative errno. */
+static int
+loopback_raise (void)
 {
   struct {
     char name[16];
@@ -37,48 +35,92 @@ network_begin (void)
 
   loopback = fd < 0 ? fd : SYS (ioctl, fd, 0x8914 /* SIOCSIFFLAGS */,
                                 &request);
-  fd_close (fd);
+  return fd;
 }
 
-/* In this process's memory, with its descriptors, while it waits. */
-static int
-socket_inside (void *out)
+/* In the machine's network, and without the right to, it changes nothing: there
+ * the loopback is up. */
+void
+network_begin (void)
 {
-  *(volatile int *) out
-    = (int) SYS (socket, AF_INET_, SOCK_DGRAM_ | O_CLOEXEC_, 0);
+  fd_close (loopback_raise ());
+}
+
+/* ---- one that is made beside -------------------------------------------- */
+
+/* By a child that has this memory and these descriptors: it is most of what the
+ * kernel takes for namespaces, and by then the maker's processor is idle, or this
+ * one is. */
+static struct {
+  char stack[4096] __attribute__ ((aligned (16)));
+  long pid;
+  volatile int socket;          /* of that network, or a negative errno */
+} maker;
+
+static int
+maker_unshares (void *data)
+{
+  const long r = SYS (unshare, CLONE_NEWNET_);
+
+  (void) data;
+  maker.socket = r < 0 ? (int) r : loopback_raise ();
   return 0;
 }
 
-/* A child's own, which is joined by a socket of it: 0 or a negative errno. */
-static long
-own_by_child (void)
+/* One that has it from its own start. */
+static int
+maker_has (void *data)
 {
-  static char stack[4096] __attribute__ ((aligned (16)));
-  volatile int inside = -EINVAL_;
-  long pid = sys_clone_run (CLONE_VM_ | CLONE_VFORK_ | CLONE_FILES_
-                              | CLONE_NEWNET_,
-                            stack + sizeof stack, socket_inside,
-                            (void *) &inside);
+  (void) data;
+  maker.socket = loopback_raise ();
+  return 0;
+}
+
+static long
+maker_start (int (*function) (void *), unsigned long flags)
+{
+  maker.socket = -ESRCH_;
+  maker.pid = sys_clone_run (CLONE_VM_ | CLONE_FILES_ | flags,
+                             maker.stack + sizeof maker.stack, function, 0);
+  return maker.pid;
+}
+
+/* 0 or a negative errno. */
+static long
+maker_join (void)
+{
   long ns, r;
 
-  if (pid < 0)
-    return pid;
-  SYS (wait4, pid, 0, WALL_, 0);
-  ns = inside < 0 ? inside : SYS (ioctl, inside, SIOCGSKNS_, 0);
-  fd_close (inside);
+  SYS (wait4, maker.pid, 0, WALL_, 0);
+  ns = maker.socket < 0 ? maker.socket : SYS (ioctl, maker.socket,
+                                              SIOCGSKNS_, 0);
+  fd_close (maker.socket);
   r = ns < 0 ? ns : SYS (setns, ns, CLONE_NEWNET_);
   fd_close ((int) ns);
   return r;
 }
 
+void
+network_begin_beside (void)
+{
+  must ("network", maker_start (maker_unshares, 0));
+}
+
 /* A filter may know but one of the calls that make one. */
 void
-network_own (void)
+network_join (void)
 {
-  if (SYS (unshare, CLONE_NEWNET_) < 0)
-    must ("network", own_by_child ());
-  network_begin ();
+  if (maker_join () == 0)
+    return;
+  if (SYS (unshare, CLONE_NEWNET_) == 0) {
+    network_begin ();
+    return;
+  }
+  must ("network", maker_start (maker_has, CLONE_NEWNET_));
+  must ("network", maker_join ());
 }
+
+/* ---- for all ------------------------------------------------------------ */
 
 static void
 proxy_listen (void)

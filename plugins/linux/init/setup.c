@@ -551,9 +551,17 @@ root_enter (void)
 {
   must ("root: enter", SYS (fchdir, root));
   must ("root: pivot", SYS (pivot_root, ".", "."));
+  must ("root: chdir", SYS (chdir, "/"));
+}
+
+/* It lies over the new one, where no name but this one looks.  The kernel waits
+ * there until each processor has been through, which one that makes a network
+ * namespace puts off: whoever has one made has it first. */
+static void
+root_detach (void)
+{
   if (LAYER_ON (DETACH))
     must ("root: detach the old one", SYS (umount2, ".", MNT_DETACH_));
-  must ("root: chdir", SYS (chdir, "/"));
 }
 
 static void
@@ -602,15 +610,18 @@ world_begin (const struct plan *plan)
   data_make (plan);
   proc_make ();
   if (network_late)
-    network_own ();
+    network_begin_beside ();
   if (!template_is (plan)) {
     names_take (plan);
     etc_show ();
     certificates_show ();
     localtime_make ();
   }
-  if (root_entered_early (plan))
-    root_enter ();
+  if (!root_entered_early (plan))
+    return;
+  root_enter ();
+  if (!network_late)
+    root_detach ();
 }
 
 static void
@@ -625,6 +636,15 @@ world_end (const struct plan *plan)
   if (!root_entered_early (plan))
     root_enter ();
   root_settle (plan);
+}
+
+static void
+old_world_end (const struct plan *plan)
+{
+  if (network_late)
+    network_join ();
+  if (LAYER_ON (MOUNT) && (network_late || !root_entered_early (plan)))
+    root_detach ();
 }
 
 void
@@ -654,8 +674,14 @@ setup_end (const struct plan *plan)
                            strlen (plan->hostname)));
   if (LAYER_ON (MOUNT))
     world_end (plan);
+  SYS (umask, 022);
+}
+
+void
+setup_last (const struct plan *plan)
+{
+  old_world_end (plan);
   if (LAYER_ON (NET))
     network_make (plan);
   LAYERS_IDS (plan);
-  SYS (umask, 022);
 }
