@@ -5,7 +5,7 @@
  * children, by the list that the kernel keeps of them: whoever loses its
  * parent becomes our child, as we are a subreaper, and a round is fast enough
  * to catch what forks and ends without pause.  A pass over /proc finds every
- * descendant and kills it with its process group, which the kernel does in one
+ * descendant.  Both kill a process with its group, which the kernel does in one
  * go, so that what multiplies dies with all of its siblings.
  *
  * A child's pid is ours until we reap it.  Any other may belong to somebody
@@ -167,14 +167,17 @@ pass_mark (struct pass *pass, const pid_t *spared, size_t n_spared)
 
 /* Kills the group of a process.  All of a session's processes descend from
  * who made it, and every command is a session of its own: a group in another
- * session than ours holds none but descendants. */
+ * session than ours holds none but descendants.  By a descriptor the kernel takes
+ * its leader's alone; the leader may have ended long ago, and where each forks the
+ * next and ends it has. */
 static void
 kill_group (int pidfd, const struct process *process)
 {
   if (process->session == getsid (0) || process->group <= 1)
     return;
-  if (syscall (SYS_pidfd_send_signal, pidfd, SIGKILL, NULL,
-               PIDFD_SIGNAL_PROCESS_GROUP) < 0 && errno == EINVAL)
+  if (pidfd < 0 || process->pid != process->group
+      || syscall (SYS_pidfd_send_signal, pidfd, SIGKILL, NULL,
+                  PIDFD_SIGNAL_PROCESS_GROUP) < 0)
     kill (-process->group, SIGKILL);
 }
 
@@ -203,25 +206,71 @@ process_kill (int proc, const struct process *process)
 #define CHILDREN_BYTES (64 << 10)
 #define ROUNDS 64               /* between two passes */
 
-/* Kills each child in the kernel's list of them.  -1: there is no list. */
+/* The kernel's list of our children.  -1: there is none. */
 static int
-kill_children (int list, char *text, const pid_t *spared, size_t n_spared)
+list_read (int list, char *text)
 {
-  ssize_t n = pread (list, text, CHILDREN_BYTES - 1, 0);
-  char *at = text, *end;
-  long pid;
+  ssize_t n = list < 0 || !text ? -1
+              : pread (list, text, CHILDREN_BYTES - 1, 0);
 
   if (n < 0)
     return -1;
   text[n] = '\0';
-  for (;; at = end) {
-    pid = strtol (at, &end, 10);
-    /* A number that the buffer's end has cut is another number. */
-    if (end == at || *end != ' ')
-      return 0;
-    if (!is_spared ((pid_t) pid, spared, n_spared))
-      kill ((pid_t) pid, SIGKILL);
+  return 0;
+}
+
+/* The next number of it.  0: there is no other, or the buffer's end has cut it,
+ * which makes it another number. */
+static pid_t
+list_next (char **at)
+{
+  char *end;
+  long pid = strtol (*at, &end, 10);
+
+  if (end == *at || *end != ' ')
+    return 0;
+  *at = end;
+  return (pid_t) pid;
+}
+
+/* Kills each child, and first its group: until it is reaped both numbers are
+ * its own.  What it has forked meanwhile is still of its group. */
+static int
+kill_children (int list, char *text, const pid_t *spared, size_t n_spared)
+{
+  struct process child = {0};
+  pid_t done = 0;
+  char *at = text;
+
+  if (list_read (list, text) < 0)
+    return -1;
+  while ((child.pid = list_next (&at))) {
+    if (is_spared (child.pid, spared, n_spared))
+      continue;
+    child.group = getpgid (child.pid);
+    child.session = getsid (child.pid);
+    if (child.group != done && child.session > 0)
+      kill_group (-1, &child);
+    done = child.group;
+    kill (child.pid, SIGKILL);
   }
+  return 0;
+}
+
+/* Whether there is a child that is not spared: those that have ended are reaped.
+ * No pass sees it who is never there twice: each is gone before its turn. */
+static int
+is_left (int list, char *text, const pid_t *spared, size_t n_spared)
+{
+  char *at = text;
+  pid_t pid;
+
+  if (list_read (list, text) < 0)
+    return 0;
+  while ((pid = list_next (&at)))
+    if (!is_spared (pid, spared, n_spared))
+      return 1;
+  return 0;
 }
 
 /* Rounds without a pause.  1: children are left. */
@@ -290,20 +339,20 @@ coffer_descendants_kill (const pid_t *spared, size_t n_spared,
 
   setpriority (PRIO_PROCESS, 0, priority - 10); /* where it is allowed */
   while (proc) {
-    if (list >= 0 && text && !kill_rounds (list, text, spared, n_spared,
-                                           reaped, data)) {
+    if (!kill_rounds (list, text, spared, n_spared, reaped, data)) {
       left = 0;
       break;
     }
     left = kill_pass (&pass, proc, spared, n_spared);
-    /* A list of /proc is read while it changes and may miss one: it takes two
-     * empty passes to believe it. */
-    quiet = left ? 0 : quiet + 1;
     /* What the pass has killed may be gone by now, and it was all. */
     if (!coffer_descendants_reap (reaped, data)) {
       left = 0;
       break;
     }
+    /* A list of /proc is read while it changes and may miss one: it takes two
+     * empty passes to believe it. */
+    left += is_left (list, text, spared, n_spared);
+    quiet = left ? 0 : quiet + 1;
     if (quiet == 2 || coffer_now_ns () >= deadline_ns)
       break;
     poll (NULL, 0, 1);          /* they need a moment to die */

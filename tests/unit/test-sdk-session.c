@@ -292,6 +292,52 @@ nothing_outlives_a_kill (void **state)
   in_child (kill_body, *state);
 }
 
+/* Eight at a time fork the next and end, every other in a session of its own: who
+ * comes to the place of one finds it gone, and a list has none of them. */
+static void
+never_still (void)
+{
+  int own;
+
+  setsid ();
+  for (int i = 0; i < 8; i++)
+    if (fork () == 0)
+      for (own = i % 2;;) {
+        if (own)
+          setsid ();
+        if (fork () > 0)
+          _exit (0);
+      }
+  for (;;)
+    pause ();
+}
+
+static void
+still_body (const char *folder)
+{
+  struct count count = {0};
+  pid_t pid;
+
+  (void) folder;
+  for (unsigned long i = harness_scaled (3); i > 0; i--) {
+    alarm (60);
+    pid = fork ();
+    if (pid == 0)
+      never_still ();
+    CHECK (pid > 0);
+    poll (NULL, 0, 100);
+    CHECK (coffer_descendants_kill (NULL, 0, coffer_now_ns () + 40 * SECOND,
+                                    count_one, &count) == 0);
+    CHECK (waitpid (-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+  }
+}
+
+static void
+what_never_stands_still_is_ended (void **state)
+{
+  in_child (still_body, *state);
+}
+
 static void
 spare_body (const char *folder)
 {
@@ -429,6 +475,7 @@ main (int argc, char **argv)
     TEST (one_that_never_ran_says_why),
     TEST (what_has_ended_is_reaped_once),
     TEST (nothing_outlives_a_kill),
+    TEST (what_never_stands_still_is_ended),
     TEST (those_who_are_spared_live),
     TEST (a_helper_gets_what_it_is_given_and_no_more),
     TEST (a_helper_that_cannot_be_is_an_error),
