@@ -28,6 +28,10 @@
 #include "keeper.h"
 
 #define KILL_NS (INT64_C (10) * 1000000000)
+/* What withstood that is another user's, or was only too quick: it is tried again
+ * for a moment each second. */
+#define AGAIN_MS 1000
+#define AGAIN_NS (INT64_C (50) * 1000000)
 
 /* What is reported is the library's stage in the protocol's number. */
 _Static_assert ((int) KEEPER_STAGE_SETUP == (int) COFFER_STAGE_PROCESS
@@ -44,6 +48,7 @@ struct minder {
   int64_t begin_ns;
   int64_t timeout_ns;           /* INT64_MAX: never */
   int ended, reported, killing;
+  int condemned;                /* nothing of it may live on */
   struct keeper_reply exit;
 };
 
@@ -82,11 +87,11 @@ minder_report (struct minder *minder)
 }
 
 static void
-minder_kill (struct minder *minder)
+minder_kill (struct minder *minder, int64_t most_ns)
 {
-  minder->killing = 1;
-  coffer_descendants_kill (NULL, 0, coffer_now_ns () + KILL_NS, minder_reaped,
-                           minder);
+  minder->condemned = minder->killing = 1;
+  coffer_descendants_kill (NULL, 0, coffer_now_ns () + most_ns,
+                           minder_reaped, minder);
   minder->killing = 0;
 }
 
@@ -97,7 +102,7 @@ minder_timeout (struct minder *minder)
   if (minder->ended)
     return;
   minder->exit.flags |= KEEPER_TIMED_OUT;
-  minder_kill (minder);
+  minder_kill (minder, KILL_NS);
 }
 
 /* 0: the keeper is gone. */
@@ -120,7 +125,7 @@ minder_order (struct minder *minder)
     size.ws_col = (unsigned short) order.columns;
     ioctl (minder->tty, TIOCSWINSZ, &size);
   } else if (order.op == MINDER_KILL) {
-    minder_kill (minder);
+    minder_kill (minder, KILL_NS);
   }
   return 1;
 }
@@ -136,7 +141,7 @@ minder_reap (struct minder *minder)
     ;
   left = coffer_descendants_reap (minder_reaped, minder);
   if (!before && minder->ended && minder->command->single && left) {
-    minder_kill (minder);
+    minder_kill (minder, KILL_NS);
     left = coffer_descendants_reap (minder_reaped, minder);
   }
   return left;
@@ -149,20 +154,26 @@ minder_loop (struct minder *minder)
     {.fd = minder->control, .events = POLLIN},
     {.fd = minder->signals, .events = POLLIN},
   };
-  int left = 1, keeper = 1;
+  int left = 1, keeper = 1, patience;
 
   while (left && keeper) {
-    if (poll (fds, 2, coffer_poll_ms (minder->timeout_ns)) < 0 && errno != EINTR)
+    patience = minder->condemned ? AGAIN_MS
+                                 : coffer_poll_ms (minder->timeout_ns);
+    if (poll (fds, 2, patience) < 0 && errno != EINTR)
       break;
     if (fds[0].revents)
       keeper = minder_order (minder);
     if (minder->timeout_ns <= coffer_now_ns ())
       minder_timeout (minder);
     left = minder_reap (minder);
+    if (left && keeper && minder->condemned) {
+      minder_kill (minder, AGAIN_NS);
+      left = minder_reap (minder);
+    }
     minder_report (minder);
   }
   if (left)
-    minder_kill (minder);
+    minder_kill (minder, KILL_NS);
   minder_report (minder);
 }
 
