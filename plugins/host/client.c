@@ -19,6 +19,8 @@
 
 #include "host.h"
 
+#define LEAVE_NS (INT64_C (5) * 1000000000)
+
 /* A shared lock is had only where no keeper has its own.  It is dropped at
  * once with the descriptor. */
 int
@@ -29,6 +31,25 @@ sandbox_is_held (int folder)
 
   return own >= 0 && flock (own, LOCK_SH | LOCK_NB) < 0 &&
          errno == EWOULDBLOCK;
+}
+
+/* A keeper that is killed closes what it has open in no order: who finds its
+ * socket closed may find its lock held, for as long as the machine has other
+ * work. */
+int
+sandbox_is_left (int folder, int sys_errno)
+{
+  int64_t until = coffer_now_ns () + LEAVE_NS;
+
+  if (sys_errno != ECONNREFUSED && sys_errno != ECONNRESET
+      && sys_errno != EPIPE)
+    return 0;
+  while (sandbox_is_held (folder)) {
+    if (coffer_now_ns () >= until)
+      return 0;
+    poll (NULL, 0, 2);
+  }
+  return 1;
 }
 
 int

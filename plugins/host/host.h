@@ -20,6 +20,9 @@ struct host {
 int sandbox_open (const struct host *host, const char *sandbox);
 /* 1: a keeper holds this folder. */
 int sandbox_is_held (int folder);
+/* Whether that error of its keeper's socket is the end of one that was killed;
+ * nobody holds the folder then. */
+int sandbox_is_left (int folder, int sys_errno);
 
 /* One connection to a keeper: -1 with errno. */
 int keeper_connect (int folder);

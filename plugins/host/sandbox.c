@@ -260,6 +260,10 @@ open_again (const struct host *host, const char *sandbox)
       return coffer_fd_steal (&folder);
     if (errno != ENOENT && errno != ECONNREFUSED)
       return -1;
+    if (!sandbox_is_held (folder)) {
+      errno = ENOENT;           /* its keeper is gone */
+      return -1;
+    }
     poll (NULL, 0, 5);
   }
   return -1;
@@ -421,9 +425,13 @@ list_one (struct coffer_call *call, const struct host *host, const char *name)
       remove_left (host, name);
     return COFFER_OK;
   }
-  if (keeper_ask (call, folder, &request, NULL, 0, &reply) < 0)
-    return errno == ETIMEDOUT || errno == ECANCELED ?
-      coffer_fail_errno (call, errno, "a sandbox's keeper") : COFFER_OK;
+  if (keeper_ask (call, folder, &request, NULL, 0, &reply) < 0) {
+    if (errno == ETIMEDOUT || errno == ECANCELED)
+      return coffer_fail_errno (call, errno, "a sandbox's keeper");
+    if (sandbox_is_left (folder, errno))
+      remove_left (host, name);
+    return COFFER_OK;
+  }
   code = emit_info (call, name, folder, &reply);
   return code == COFFER_NOT_FOUND ? COFFER_OK : code;
 }
@@ -468,7 +476,12 @@ host_sandbox_kill (struct coffer_call *call, void *self, const char *sandbox,
       sys_errno = errno;
     return fail_sandbox (call, sys_errno, sandbox);
   }
-  if (keeper_ask (call, folder, &request, NULL, 0, &reply) < 0)
-    return fail_sandbox (call, errno, sandbox);
+  if (keeper_ask (call, folder, &request, NULL, 0, &reply) < 0) {
+    int sys_errno = errno;
+
+    if (sandbox_is_left (folder, sys_errno))
+      remove_left (host, sandbox);
+    return fail_sandbox (call, sys_errno, sandbox);
+  }
   return COFFER_OK;
 }

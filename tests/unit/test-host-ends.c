@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 
 #include <coffer/fd.h>
@@ -232,6 +233,51 @@ a_keeper_that_is_killed_takes_its_commands_along (void **state)
   kill_keeper (*state, 1);
 }
 
+/* It lets go of its lock last, which on a busy machine is a while after all else
+ * of it is gone: here somebody has it half a second longer. */
+static void
+linger (struct fixture *fixture, int ms)
+{
+  char path[600];
+  pid_t pid;
+  int fd;
+
+  snprintf (path, sizeof path, "%s/" SANDBOX, fixture->dir);
+  fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  assert_true (fd >= 0);
+  while (flock (fd, LOCK_EX | LOCK_NB) < 0)
+    usleep (1000);
+  pid = fork ();
+  if (pid == 0) {
+    usleep ((useconds_t) ms * 1000);
+    _exit (0);
+  }
+  assert_true (pid > 0);
+  close (fd);
+}
+
+static void
+a_keeper_whose_lock_ends_last_is_no_sandbox (void **state)
+{
+  struct fixture *fixture = *state;
+
+  for (int by_list = 0; by_list < 2; by_list++) {
+    assert_int_equal (create (fixture, NULL), 0);
+    kill (keeper_pid (fixture), SIGKILL);
+    linger (fixture, 500);
+    if (by_list) {
+      fakehost_reset (&fixture->host, 8000);
+      assert_int_equal (OP->sandbox_list (&fixture->host.call, fixture->self,
+                                          NULL), 0);
+      assert_int_equal (fixture->host.count, 0);
+    } else {
+      assert_int_equal (kill_sandbox (fixture, SANDBOX), COFFER_NOT_FOUND);
+    }
+    assert_int_equal (entries (fixture->dir), 0);
+    assert_true (waitpid (-1, NULL, 0) > 0);
+  }
+}
+
 /* The first child of a process, by /proc. */
 static pid_t
 child_of (pid_t parent)
@@ -284,6 +330,7 @@ main (void)
     TEST (the_end_of_the_lifeline_ends_everything),
     TEST (a_host_that_is_killed_leaves_nothing),
     TEST (a_keeper_that_is_killed_takes_its_commands_along),
+    TEST (a_keeper_whose_lock_ends_last_is_no_sandbox),
     TEST (a_minder_that_is_killed_takes_its_command_along),
   };
 
