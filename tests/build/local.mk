@@ -2,6 +2,7 @@
 # What holds for the tree and for what is built and installed.
 SCENARIOS += \
   %D%/abi.sh \
+  %D%/check.sh \
   %D%/contrib.sh \
   %D%/headers.sh \
   %D%/install.sh \
