@@ -80,6 +80,10 @@ coffer_close_others (int *keep, size_t n)
   syscall (SYS_close_range, from, ~0U, 0);
 }
 
+/* How long others may take to receive what is on its way to them. */
+#define OTHERS_MS 5
+#define OTHERS_TRIES 400
+
 static int
 files_raise (void)
 {
@@ -94,16 +98,20 @@ files_raise (void)
 ssize_t
 coffer_send_message (int fd, const struct msghdr *message, int flags)
 {
+  int tries = flags & MSG_DONTWAIT ? 0 : OTHERS_TRIES;
   ssize_t n;
 
   for (;;) {
     n = sendmsg (fd, message, flags);
     if (n >= 0 || (errno != EINTR && errno != ETOOMANYREFS))
       return n;
-    if (errno == ETOOMANYREFS && files_raise () < 0) {
+    if (errno == EINTR || files_raise () == 0)
+      continue;
+    if (tries-- <= 0) {
       errno = ETOOMANYREFS;
       return -1;
     }
+    poll (NULL, 0, OTHERS_MS);
   }
 }
 

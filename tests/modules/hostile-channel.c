@@ -3,6 +3,7 @@
 
 #define _GNU_SOURCE
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +59,13 @@ do_fd_storm (struct coffer_call *call, struct hostile *self, const char *arg)
   cmsg->cmsg_type = SCM_RIGHTS;
   cmsg->cmsg_len = CMSG_LEN (sizeof (int) * n);
   memcpy (CMSG_DATA (cmsg), fds, sizeof (int) * n);
-  if (sendmsg (CHANNEL, &header, 0) < 0)
-    return COFFER_IO;
+  /* Those of all of a user's processes are counted together, and others of them
+   * send descriptors too. */
+  for (i = 0; sendmsg (CHANNEL, &header, 0) < 0; i++) {
+    if (errno != ETOOMANYREFS || i == 1000)
+      return COFFER_IO;
+    wait_call (call, 5);
+  }
   wait_call (call, 5000);
   return COFFER_OK;
 }

@@ -274,6 +274,84 @@ another_user_is_not_let_in (void **state)
   assert_int_equal (count_fds (), before);
 }
 
+/* ---- descriptors on their way are counted for a user ---- */
+
+#define CROWD 30                /* in each of so many packets */
+#define PACKETS 3
+
+/* Whoever has the crowd's sockets receives nothing, and goes after a while. */
+static void
+hold_for (int ms)
+{
+  pid_t pid = fork ();
+
+  if (pid == 0) {
+    usleep ((useconds_t) ms * 1000);
+    _exit (0);
+  }
+}
+
+static int
+send_crowd (int fd, int flags)
+{
+  int many[CROWD];
+  struct iovec io = {many, 1};
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE (sizeof many)];
+  } control = {.bytes = {0}};
+  struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1,
+                           .msg_control = control.bytes,
+                           .msg_controllen = sizeof control.bytes};
+
+  for (int i = 0; i < CROWD; i++)
+    many[i] = fd;
+  control.header.cmsg_level = SOL_SOCKET;
+  control.header.cmsg_type = SCM_RIGHTS;
+  control.header.cmsg_len = CMSG_LEN (sizeof many);
+  memcpy (CMSG_DATA (&control.header), many, sizeof many);
+  return (int) coffer_send_message (fd, &message, flags);
+}
+
+/* A user of our own, and a limit that may not be raised.  0: as it should be; else
+ * the line. */
+static int
+crowded (void)
+{
+  const struct rlimit few = {16, 16};
+  int crowd[2], own[2];
+
+  if (socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, crowd) < 0
+      || socketpair (AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, own) < 0
+      || (geteuid () == 0 && setresuid (61297, 61297, 61297) < 0))
+    return __LINE__;
+  for (int i = 0; i < PACKETS; i++)
+    if (send_crowd (crowd[0], 0) < 0)
+      return __LINE__;
+  if (setrlimit (RLIMIT_NOFILE, &few) < 0)
+    return __LINE__;
+  if (send_crowd (own[0], MSG_DONTWAIT) >= 0 || errno != ETOOMANYREFS)
+    return __LINE__;
+  hold_for (300);
+  close (crowd[0]);
+  close (crowd[1]);
+  return coffer_packet_send (own[0], "", 1, &own[1], 1) < 0 ? __LINE__ : 0;
+}
+
+static void
+others_descriptors_are_waited_for (void **state)
+{
+  pid_t pid = fork ();
+  int status;
+
+  (void) state;
+  if (pid == 0)
+    _exit (crowded () % 256);
+  assert_int_equal (waitpid (pid, &status, 0), pid);
+  assert_true (WIFEXITED (status));
+  assert_int_equal (WEXITSTATUS (status), 0);
+}
+
 int
 main (void)
 {
@@ -289,6 +367,7 @@ main (void)
     TEST (bytes_beyond_the_room_are_lost),
     TEST (a_peer_that_has_gone_is_an_error_and_no_signal),
     TEST (closed_descriptors_are_not_sent),
+    cmocka_unit_test (others_descriptors_are_waited_for),
     FOLDER_TEST (who_connects_is_accepted),
     FOLDER_TEST (another_user_is_not_let_in),
   };

@@ -69,7 +69,8 @@ int coffer_socket_connect (int folder, const char *name, int flags);
 /* sendmsg over EINTR.  The kernel counts the descriptors that are on their way
  * for all processes of a user, and a sandbox may be of the same user: when its
  * are too many for the soft limit of this process (RLIMIT_NOFILE), that is
- * raised to the hard one. */
+ * raised to the hard one.  Beyond that one it waits up to two seconds for others
+ * to receive theirs, but with MSG_DONTWAIT. */
 struct msghdr;
 ssize_t coffer_send_message (int fd, const struct msghdr *message, int flags);
 
