@@ -4,7 +4,8 @@
  * One loop moves the bytes of all of them, each direction with a buffer of its
  * own, so that a reader that does not read holds up nobody but its peer.  The
  * end of one direction is given on (shutdown), and a connection is over when
- * both have ended or either side is gone. */
+ * both have ended or either side is gone.  Each is dialled on a thread of its
+ * own: a sandbox that does not answer holds up none of the others. */
 
 #include "config.h"
 
@@ -19,10 +20,12 @@
 
 #include <coffer/fd.h>
 
+#include "sandbox/dial.h"
 #include "sandbox/host.h"
 #include "sandbox/signals.h"
 
 #define CONNECTIONS_MAX 256
+#define DIALS_MAX 16            /* under way at once; others wait to be accepted */
 #define BUFFER 65536
 #define DIAL_MS 30000
 
@@ -39,11 +42,18 @@ struct connection {
   struct way out, back;
 };
 
+/* One that was accepted here, until the sandbox has answered. */
+struct begun {
+  int used, here;
+  struct dial dial;
+};
+
 struct forwarding {
   struct host *host;
   const struct port_forward *asked;
-  size_t count;
+  size_t count, dials;
   struct connection connections[CONNECTIONS_MAX];
+  struct begun begun[DIALS_MAX];
 };
 
 /* ---- one connection ----------------------------------------------------- */
@@ -139,32 +149,75 @@ is_gone (const struct error *error)
   return error && error->number == E_UNKNOWN_SANDBOX;
 }
 
-/* -1: the sandbox is gone, or it was the only one. */
+/* What could not be connected is said; -1: the sandbox is gone. */
 static int
-forward_add (struct forwarding *f, int take_in, int take_out,
-             struct error **err)
+forward_failed (struct forwarding *f, struct error *error, struct error **err)
 {
-  struct provider_call call = call_in (DIAL_MS, f->asked->cancel_fd);
-  struct error *error = NULL;
-  int there = -1;
-
-  if (sandbox_dial (f->host, f->asked->sandbox, f->asked->port, &call, &there,
-                    &error) == 0
-      && connection_open (&f->connections[f->count], take_in, take_out, there,
-                          &error) == 0) {
-    f->count++;
-    return 0;
-  }
-  coffer_fd_close (&there);
-  if (take_out != take_in)
-    close (take_out);
-  close (take_in);
-  if (f->asked->listener < 0 || is_gone (error))
+  if (is_gone (error))
     return error_move (err, error);
   if (f->asked->failed)
     f->asked->failed (f->asked->data, error);
   error_free (error);
   return 0;
+}
+
+static int
+forward_begin (struct forwarding *f, int take_here, struct error **err)
+{
+  struct error *error = NULL;
+  struct begun *begun = f->begun;
+
+  while (begun->used)
+    begun++;
+  if (dial_begin (&begun->dial, f->host, f->asked->sandbox, f->asked->port,
+                  coffer_now_ns () + DIAL_MS * INT64_C (1000000), &error)
+        == 0) {
+    begun->used = 1;
+    begun->here = take_here;
+    f->dials++;
+    return 0;
+  }
+  close (take_here);
+  return forward_failed (f, error, err);
+}
+
+/* The sandbox has answered, or failed to. */
+static int
+forward_dialled (struct forwarding *f, struct begun *begun,
+                 struct error **err)
+{
+  struct error *error = NULL;
+  int here = begun->here, there = -1;
+
+  begun->used = 0;
+  f->dials--;
+  if (dial_end (&begun->dial, &there, &error) == 0
+      && connection_open (&f->connections[f->count], here, here, there, &error)
+           == 0) {
+    f->count++;
+    return 0;
+  }
+  coffer_fd_close (&there);
+  close (here);
+  return forward_failed (f, error, err);
+}
+
+static void
+forward_end_dials (struct forwarding *f)
+{
+  size_t i;
+
+  for (i = 0; i < DIALS_MAX; i++)
+    if (f->begun[i].used)
+      dial_cancel (&f->begun[i].dial);
+  for (i = 0; i < DIALS_MAX; i++)
+    if (f->begun[i].used) {
+      int there = -1;
+
+      dial_end (&f->begun[i].dial, &there, NULL);
+      coffer_fd_close (&there);
+      coffer_fd_close (&f->begun[i].here);
+    }
 }
 
 static int
@@ -174,20 +227,40 @@ forward_accept (struct forwarding *f, struct error **err)
                     SOCK_CLOEXEC | SOCK_NONBLOCK);
 
   if (fd >= 0)
-    return forward_add (f, fd, fd, err);
+    return forward_begin (f, fd, err);
   if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
     return 0;
   return error_set (err, E_IO, errno, "accepting a connection");
 }
 
-/* Steps those that were polled; what is over is taken out. */
+/* The only one, over two descriptors: there is nobody that it holds up. */
+static int
+forward_only (struct forwarding *f, struct error **err)
+{
+  struct provider_call call = call_in (DIAL_MS, f->asked->cancel_fd);
+  coffer_autoclose int in = fcntl (f->asked->in, F_DUPFD_CLOEXEC, 3);
+  coffer_autoclose int out = fcntl (f->asked->out, F_DUPFD_CLOEXEC, 3);
+  coffer_autoclose int there = -1;
+
+  if (in < 0 || out < 0)
+    return error_set (err, E_IO, errno, "standard input and output");
+  if (sandbox_dial (f->host, f->asked->sandbox, f->asked->port, &call, &there,
+                    err) < 0
+      || connection_open (&f->connections[0], in, out, there, err) < 0)
+    return -1;
+  in = out = there = -1;
+  f->count = 1;
+  return 0;
+}
+
+/* What is over is taken out. */
 static void
-forward_step (struct forwarding *f, const struct pollfd *polls, size_t polled)
+forward_step (struct forwarding *f, const struct pollfd *polls)
 {
   size_t i, kept = 0;
 
   for (i = 0; i < f->count; i++) {
-    if (i < polled && connection_step (&f->connections[i], &polls[2 * i])) {
+    if (connection_step (&f->connections[i], &polls[2 * i])) {
       connection_close (&f->connections[i]);
       continue;
     }
@@ -198,33 +271,53 @@ forward_step (struct forwarding *f, const struct pollfd *polls, size_t polled)
   f->count = kept;
 }
 
+/* What is waited for: an end, somebody who comes, ends of dials, bytes. */
+enum { CANCEL, LISTENER, DIALS, WAYS = DIALS + DIALS_MAX,
+       WAITS = WAYS + 2 * CONNECTIONS_MAX };
+
+static void
+forward_poll (const struct forwarding *f, struct pollfd *polls)
+{
+  const int room = f->dials < DIALS_MAX
+                   && f->count + f->dials < CONNECTIONS_MAX;
+  size_t i;
+
+  polls[CANCEL].fd = f->asked->cancel_fd;
+  polls[LISTENER].fd = room ? f->asked->listener : -1;
+  for (i = 0; i < DIALS_MAX; i++)
+    polls[DIALS + i].fd = f->begun[i].used ? f->begun[i].dial.call.done_fd : -1;
+  for (i = 0; i < WAYS; i++) {
+    polls[i].events = POLLIN;
+    polls[i].revents = 0;
+  }
+  for (i = 0; i < f->count; i++) {
+    way_poll (&f->connections[i].out, &polls[WAYS + 2 * i]);
+    way_poll (&f->connections[i].back, &polls[WAYS + 2 * i + 1]);
+  }
+}
+
 static int
 forward_run (struct forwarding *f, struct error **err)
 {
-  struct pollfd polls[2 + 2 * CONNECTIONS_MAX];
-  const int listener = f->asked->listener;
-  size_t i, polled;
+  struct pollfd polls[WAITS];
+  size_t i;
 
-  while (listener >= 0 || f->count > 0) {
-    polled = f->count;
-    polls[0] = (struct pollfd){ .fd = f->asked->cancel_fd, .events = POLLIN };
-    polls[1] = (struct pollfd){
-      .fd = polled < CONNECTIONS_MAX ? listener : -1, .events = POLLIN
-    };
-    for (i = 0; i < polled; i++) {
-      way_poll (&f->connections[i].out, &polls[2 + 2 * i]);
-      way_poll (&f->connections[i].back, &polls[3 + 2 * i]);
-    }
-    if (poll (polls, 2 + 2 * polled, -1) < 0) {
+  while (f->asked->listener >= 0 || f->count > 0) {
+    forward_poll (f, polls);
+    if (poll (polls, WAYS + 2 * f->count, -1) < 0) {
       if (errno != EINTR)
         return error_set (err, E_IO, errno, "poll");
       continue;
     }
-    if (polls[0].revents)
+    if (polls[CANCEL].revents)
       return 0;
-    if (polls[1].revents && forward_accept (f, err) < 0)
+    forward_step (f, polls + WAYS);
+    for (i = 0; i < DIALS_MAX; i++)
+      if (polls[DIALS + i].revents
+          && forward_dialled (f, &f->begun[i], err) < 0)
+        return -1;
+    if (polls[LISTENER].revents && forward_accept (f, err) < 0)
       return -1;
-    forward_step (f, polls + 2, polled);
   }
   return 0;
 }
@@ -234,7 +327,7 @@ sandbox_forward (struct host *host, const struct port_forward *asked,
                  struct error **err)
 {
   struct forwarding *f = calloc (1, sizeof *f);
-  int in, out, r = 0;
+  int r = 0;
   size_t i;
 
   if (!f)
@@ -242,18 +335,11 @@ sandbox_forward (struct host *host, const struct port_forward *asked,
   signals_no_sigpipe ();
   f->host = host;
   f->asked = asked;
-  if (asked->listener < 0) {
-    in = fcntl (asked->in, F_DUPFD_CLOEXEC, 3);
-    out = fcntl (asked->out, F_DUPFD_CLOEXEC, 3);
-    if (in < 0 || out < 0) {
-      r = error_set (err, E_IO, errno, "standard input and output");
-      coffer_fd_close (&in);
-      coffer_fd_close (&out);
-    } else
-      r = forward_add (f, in, out, err);
-  }
+  if (asked->listener < 0)
+    r = forward_only (f, err);
   if (r == 0)
     r = forward_run (f, err);
+  forward_end_dials (f);
   for (i = 0; i < f->count; i++)
     connection_close (&f->connections[i]);
   free (f);

@@ -4,6 +4,7 @@ noinst_LIBRARIES += %D%/libsandbox.a
 %C%_libsandbox_a_SOURCES = \
   %D%/claims.c \
   %D%/async.c %D%/async.h \
+  %D%/dial.h \
   %D%/attach.c \
   %D%/capture.c %D%/capture.h \
   %D%/create.c \

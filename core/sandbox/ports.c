@@ -8,6 +8,7 @@
 
 #include <coffer/fd.h>
 
+#include "sandbox/dial.h"
 #include "sandbox/host.h"
 #include "sandbox/request.h"
 
@@ -69,6 +70,45 @@ sink_stream (void *data, const struct contract_record *type, void *record)
     stream->fd = -1;            /* taken */
   }
   return 0;
+}
+
+int
+dial_begin (struct dial *dial, struct host *host, const char *id,
+            uint32_t port, int64_t deadline_ns, struct error **err)
+{
+  const struct provider_sink sink = { .record = sink_stream,
+                                      .data = &dial->there };
+  struct provider *provider;
+
+  dial->there = -1;
+  dial->args = (struct contract_args_port_dial){ .sandbox = id, .port = port };
+  if (port_reach (host, id, port, &provider, err) < 0)
+    return -1;
+  return async_begin (&dial->call, provider, COFFER_OP_port_dial, &dial->args,
+                      &sink, deadline_ns, err);
+}
+
+int
+dial_end (struct dial *dial, int *out, struct error **err)
+{
+  coffer_autoclose int fd = -1;
+  const int r = async_end (&dial->call, err);
+
+  fd = dial->there;
+  dial->there = -1;
+  if (r < 0)
+    return -1;
+  if (fd < 0)
+    return error_set (err, E_PROVIDER_FAILED, 0,
+                      "port_dial gave no connection");
+  *out = coffer_fd_steal (&fd);
+  return 0;
+}
+
+void
+dial_cancel (struct dial *dial)
+{
+  async_cancel (&dial->call);
 }
 
 int

@@ -77,6 +77,46 @@ kill $idle; wait $idle 2>/dev/null
 kill -TERM $forwarder; status=0; wait $forwarder || status=$?
 is "a signal is its end, and success" "$status $(cat "$T/forward.err")" "0 "
 
+# A server that takes one connection and no more: whoever comes when its queue is
+# full is not answered, and holds nobody up.  Nothing that was begun has failed by
+# then, which a sandbox that does not answer does at last.
+cat >"$T/deaf.py" <<'PY'
+import socket, time
+s = socket.socket (); s.bind (("127.0.0.1", 8082)); s.listen (0)
+c, _ = s.accept ()
+while True:
+  b = c.recv (65536)
+  if not b: break
+  c.sendall (b.upper ())
+PY
+coffer sandbox upload "$id" "$T/deaf.py" deaf.py >/dev/null 2>&1
+coffer sandbox exec -d "$id" -- python3 deaf.py >/dev/null
+forward 8082 --listen 0
+cat >"$T/held.py" <<'PY'
+import os, socket, sys, time
+host, port = sys.argv[1].split (":")
+def connect ():
+  s = socket.create_connection ((host, int (port))); s.settimeout (60); return s
+def echo (s, b):
+  s.sendall (b); return s.recv (100)
+end = time.time () + 60
+while True:
+  try:
+    one = connect ()
+    if echo (one, b"a") == b"A": break
+  except OSError: pass
+  if time.time () > end: sys.exit ("nobody answers")
+  time.sleep (0.1)
+said = os.path.getsize (sys.argv[2])
+others = [connect () for i in range (8)]
+got = [echo (one, b"line %d" % i) for i in range (20)]
+print (got == [b"LINE %d" % i for i in range (20)], os.path.getsize (sys.argv[2]) - said)
+PY
+is "one that is not answered holds nobody up" \
+  "$(timeout 100 python3 "$T/held.py" "$(cat "$T/where")" "$T/forward.err" 2>&1)" "True 0"
+kill -TERM $forwarder; status=0; wait $forwarder || status=$?
+is "and a signal is its end too" "$status" 0
+
 mkdir "$T/你好 世界"
 forward 8080 --listen "$T/你好 世界/'q\".sock"
 is "a socket with a name" "$(cat "$T/where")" "$T/你好 世界/'q\".sock"
