@@ -10,6 +10,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -67,6 +69,72 @@ helper_reap (void)
   kill (helper, SIGKILL);
   while (waitpid (helper, NULL, __WALL) == -1 && errno == EINTR)
     ;
+}
+
+/* In clock ticks since boot; 0: nobody knows. */
+static unsigned long long
+born (pid_t pid)
+{
+  coffer_autoclose int fd = -1;
+  unsigned long long start = 0;
+  char path[40], text[1024];
+  const char *at;
+  ssize_t n;
+
+  snprintf (path, sizeof path, "/proc/%d/stat", (int) pid);
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  n = fd < 0 ? -1 : read (fd, text, sizeof text - 1);
+  if (n <= 0)
+    return 0;
+  text[n] = '\0';
+  at = strrchr (text, ')');     /* its name may hold anything */
+  if (!at || sscanf (at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u"
+                     " %*u %*d %*d %*d %*d %*d %*d %llu", &start) != 1)
+    return 0;
+  return start;
+}
+
+/* The init of a helper that was ended before it told of it is this process's
+ * child, and is known by its age alone: between the helper and what has executed
+ * this program nobody makes another. */
+static void
+untold_reap (void)
+{
+  const unsigned long long begin = born (helper);
+  unsigned long long start;
+  char path[40], text[4096], *at = text, *end;
+  coffer_autoclose int fd = -1;
+  ssize_t n;
+  pid_t pid;
+
+  snprintf (path, sizeof path, "/proc/self/task/%d/children", (int) getpid ());
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  n = fd < 0 ? -1 : read (fd, text, sizeof text - 1);
+  text[n < 0 ? 0 : n] = '\0';
+  for (; (pid = (pid_t) strtol (at, &end, 10)) > 0 && *end == ' '; at = end) {
+    start = born (pid);
+    if (!begin || start < begin || (start == begin && pid <= helper))
+      continue;
+    kill (pid, SIGKILL);
+    while (waitpid (pid, NULL, __WALL) == -1 && errno == EINTR)
+      ;
+  }
+}
+
+/* Ends the helper, which is not waited for yet: what it has begun is there now, or
+ * never will be. */
+static void
+helper_end (void)
+{
+  siginfo_t info;
+
+  if (!child_is (helper, 0))
+    return;
+  kill (helper, SIGKILL);
+  while (waitid (P_PID, (id_t) helper, &info, WEXITED | WNOWAIT | __WALL) == -1
+         && errno == EINTR)
+    ;
+  untold_reap ();
 }
 
 /* A connection that the helper has made. */
@@ -157,6 +225,8 @@ begun_settle (struct linux_provider *self)
     return;
   came = begun_receive (&begun, &control) == 0;
   coffer_fd_close (&channel);
+  if (!came)
+    helper_end ();
   helper_reap ();
   if (!came) {
     coffer_fd_close (&control);

@@ -138,8 +138,11 @@ def child (ended):
     return pid
 a, b = socket.socketpair (socket.AF_UNIX, socket.SOCK_SEQPACKET)
 helper = os.getppid ()          # is no helper, and must not be ended
-if how in ("ended", "garbage", "forged", "many"):
-    helper = child (how == "ended")
+if how in ("ended", "garbage", "forged", "many", "untold"):
+    before = child (how != "untold")
+    helper = child (how in ("ended", "untold"))
+    if how == "untold":         # what it has begun is its maker's child
+        child (True)
 if how == "words":
     variable ("x", "-1", "9" * 30)
 elif how == "long":
@@ -164,6 +167,9 @@ elif how in ("forged", "many"):
     b.sendmsg ([os.urandom (int (sys.argv[3]))],
                [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
 b.close ()
+if how == "untold":
+    print (before, flush=True)
+    os.execv (real, ["coffer", "run", "--", "sh", "-c", "echo up; sleep 300"])
 os.execv (real, ["coffer", "run", "--", "sh", "-c",
                  "env | grep -c BEGUN; ls /proc/self/fd | wc -l; exit 7"])
 PY
@@ -172,6 +178,16 @@ for how in words long "of another process" "a file" output "no descriptor" "a st
   run timeout 100 python3 "$T/forge.py" "$how" "$real" 112
   is "a word that is not true: $how" "$status $(tr '\n' ' ' <"$out")$(cat "$err")" "7 0 4 "
 done
+# A helper that was killed before it told of what it had begun: that is waited for,
+# and none of the children that the process had before.
+python3 "$T/forge.py" untold "$real" 112 >"$T/untold" 2>&1 &
+untold=$!
+soon 30 grep -q up "$T/untold"
+is "of what was begun and not told no process is left" \
+  "$(ps -o stat= --ppid "$untold" | grep -c Z)" 0
+before=$(sed -n 1p "$T/untold")
+is "and none else is ended" "$(ps -o ppid= -p "$before" | tr -d ' ')" "$untold"
+kill "$before" "$untold"; wait "$untold"
 run timeout 100 "$COFFER_BUILD/coffer" run -- sh -c \
   'env | grep -c BEGUN; ls /proc/self/fd | wc -l; exit 7'
 is "one that is: the command sees nothing of it" "$status $(tr '\n' ' ' <"$out")" "7 0 4 "
