@@ -39,8 +39,15 @@ UNIT_TESTS += %D%/test-integrity
 %C%_test_integrity_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_integrity_LDADD = $(UNIT_PROVIDER_LIBS)
 
-UNIT_TESTS += %D%/test-registry
-%C%_test_registry_SOURCES = %D%/test-registry.c %D%/harness.h
+UNIT_TESTS += %D%/test-registry %D%/test-registry-values
+%C%_test_registry_values_SOURCES = %D%/test-registry-values.c \
+  %D%/registry-fixture.c %D%/registry-fixture.h %D%/harness.h
+%C%_test_registry_values_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_registry_values_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_registry_values_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_registry_values_LDADD = $(UNIT_PROVIDER_LIBS)
+%C%_test_registry_SOURCES = %D%/test-registry.c %D%/registry-fixture.c \
+  %D%/registry-fixture.h %D%/harness.h
 %C%_test_registry_CPPFLAGS = $(UNIT_CPP_FLAGS)
 %C%_test_registry_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_registry_LDFLAGS = $(HOST_LINK_FLAGS)

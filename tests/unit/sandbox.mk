@@ -60,11 +60,19 @@ UNIT_TESTS += %D%/test-sandbox-next
 %C%_test_sandbox_profile_LDADD = $(SANDBOX_TEST_LIBS)
 
 UNIT_TESTS += %D%/test-exec-log
-%C%_test_exec_log_SOURCES = %D%/test-exec-log.c $(SANDBOX_FAKE)
+%C%_test_exec_log_SOURCES = %D%/test-exec-log.c %D%/exec-log-fixture.c \
+  %D%/exec-log-fixture.h $(SANDBOX_FAKE)
 %C%_test_exec_log_CPPFLAGS = $(UNIT_CPP_FLAGS)
 %C%_test_exec_log_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_exec_log_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_exec_log_LDADD = $(SANDBOX_TEST_LIBS)
+UNIT_TESTS += %D%/test-exec-log-room
+%C%_test_exec_log_room_SOURCES = %D%/test-exec-log-room.c %D%/exec-log-fixture.c \
+  %D%/exec-log-fixture.h $(SANDBOX_FAKE)
+%C%_test_exec_log_room_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_exec_log_room_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_exec_log_room_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_exec_log_room_LDADD = $(SANDBOX_TEST_LIBS)
 
 UNIT_TESTS += %D%/test-sandbox-list
 %C%_test_sandbox_list_SOURCES = %D%/test-sandbox-list.c $(SANDBOX_FAKE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Logs of commands: each byte once, whatever ends who writes them; numbers that
- * never change; caps, and what is said where they are reached. */
+ * never change. */
 
 #include "config.h"
 
@@ -15,104 +15,7 @@
 #include <coffer/buffer.h>
 #include <coffer/fd.h>
 
-#include "base/log.h"
-#include "sandbox/exec-log.h"
-
-#define CAP (UINT64_C (8) << 20)
-
-struct fixture {
-  void *home;
-  struct place place;
-  struct exec_logs *logs;
-  char sandbox[SANDBOX_ID_SIZE];
-};
-
-static void
-logs_open (struct fixture *f, uint64_t cap, uint64_t cap_all)
-{
-  struct error *error = NULL;
-
-  if (exec_logs_open (&f->place, cap, cap_all, NULL, &f->logs, &error) < 0)
-    fail_msg ("%s", error_message (error));
-}
-
-static int
-fixture_new (void **state)
-{
-  struct fixture *f = calloc (1, sizeof *f);
-
-  if (!f || harness_folder_new (&f->home) < 0
-      || asprintf (&f->place.state, "%s/state", (char *) f->home) < 0
-      || sandbox_id_new (f->sandbox, NULL) < 0)
-    return -1;
-  log_set_level (LOG_LEVEL_ERROR);
-  *state = f;
-  logs_open (f, CAP, 4 * CAP);
-  return 0;
-}
-
-static int
-fixture_free (void **state)
-{
-  struct fixture *f = *state;
-  int r;
-
-  exec_logs_close (f->logs);
-  r = harness_folder_free (&f->home);
-  free (f->place.state);
-  free (f);
-  return r;
-}
-
-static struct exec_log *
-log_new (struct fixture *f, const char *exec)
-{
-  struct exec_log *log = NULL;
-  struct error *error = NULL;
-
-  if (exec_log_new (f->logs, f->sandbox, exec,
-                    json_pack ("{s:s}", "exec", exec), &log, &error) < 0)
-    fail_msg ("%s", error_message (error));
-  return log;
-}
-
-static struct exec_log *
-log_again (struct fixture *f, const char *exec)
-{
-  struct exec_log *log = NULL;
-  struct error *error = NULL;
-
-  if (exec_log_find (f->logs, f->sandbox, exec, &log, &error) < 0)
-    fail_msg ("%s", error_message (error));
-  exec_log_recover (log);
-  return log;
-}
-
-static void
-pipe_new (int ends[2])
-{
-  assert_int_equal (pipe2 (ends, O_CLOEXEC), 0);
-  assert_int_equal (fcntl (ends[0], F_SETFL, O_NONBLOCK), 0);
-}
-
-/* All that a pipe has, until there is no more now. */
-static int
-take_all (struct exec_log *log, int stream, int pipe)
-{
-  int r;
-
-  while ((r = exec_log_take (log, stream, pipe)) > 0)
-    ;
-  return r;
-}
-
-static void
-put (struct exec_log *log, int stream, int ends[2], const char *text)
-{
-  assert_int_equal (coffer_write_all (ends[1], text, strlen (text)),
-                    (ssize_t) strlen (text));
-  assert_int_equal (take_all (log, stream, ends[0]), 0);
-}
+#include "exec-log-fixture.h"
 
 /* What the events from `seq` on say of a stream, and the next number. */
 static uint64_t
@@ -337,214 +240,6 @@ test_numbers_and_facts_are_the_same_afterwards (void **state)
   close (ends[1]);
 }
 
-/* ---- no room -------------------------------------------------------------- */
-
-static void
-fill (struct exec_log *log, int stream, uint64_t bytes)
-{
-  static char block[65536];
-  int ends[2];
-
-  pipe_new (ends);
-  memset (block, 'x', sizeof block);
-  for (; bytes > 0; bytes -= sizeof block) {
-    assert_int_equal (coffer_write_all (ends[1], block, sizeof block),
-                      (ssize_t) sizeof block);
-    take_all (log, stream, ends[0]);
-  }
-  close (ends[0]);
-  close (ends[1]);
-}
-
-static uint64_t
-counted (struct exec_log *log, const char *what)
-{
-  auto_json json_t *info = exec_log_info (log);
-
-  return (uint64_t) json_integer_value (
-    json_object_get (json_object_get (info, "stdout"), what));
-}
-
-/* What the events say was dropped. */
-static uint64_t
-told (struct exec_log *log)
-{
-  struct exec_event event;
-  uint64_t seq, bytes = 0;
-
-  for (seq = 1; exec_log_event (log, seq, &event) > 0; seq++)
-    if (event.kind == EXEC_EVENT_DROPPED)
-      bytes += event.offset;
-  return bytes;
-}
-
-static void
-test_beyond_its_cap_bytes_are_counted_and_said (void **state)
-{
-  struct fixture *f = *state;
-  auto_exec_log struct exec_log *log = log_new (f, "e1");
-  struct exec_event event;
-
-  fill (log, 0, 2 * CAP);
-  assert_true (counted (log, "bytes") <= CAP);
-  assert_true (counted (log, "bytes") > CAP / 2);
-  assert_int_equal (counted (log, "bytes") + counted (log, "dropped"),
-                    2 * CAP);
-  assert_true (told (log) > 0);
-  exec_log_end (log, json_pack ("{s:i}", "status", 0));
-  assert_int_equal (told (log), counted (log, "dropped"));
-  assert_true (exec_log_over (log));
-  assert_int_equal (exec_log_event (log, 1, &event), 1);
-}
-
-static void
-test_all_together_have_a_cap (void **state)
-{
-  struct fixture *f = *state;
-  auto_exec_log struct exec_log *one = NULL, *two = NULL;
-
-  exec_logs_close (f->logs);
-  logs_open (f, CAP, CAP);
-  one = log_new (f, "e1");
-  two = log_new (f, "e2");
-  fill (one, 0, CAP / 2);
-  fill (two, 0, CAP);
-  assert_int_equal (counted (one, "dropped"), 0);
-  assert_true (counted (two, "dropped") > 0);
-  assert_true (atomic_load (&f->logs->used) <= CAP + 65536);
-  exec_logs_drop (f->logs, f->sandbox);
-  assert_true (atomic_load (&f->logs->used) < 65536);
-}
-
-static void
-test_what_is_dropped_gives_back_what_it_took (void **state)
-{
-  struct fixture *f = *state;
-  auto_exec_log struct exec_log *log = log_new (f, "e1");
-  char text[20000];
-
-  memset (text, 'x', sizeof text - 1);
-  text[sizeof text - 1] = '\0';
-  fill (log, 1, 65536);
-  exec_log_end (log, json_pack ("{s:s}", "reason", text));
-  /* Those of others. */
-  atomic_fetch_add (&f->logs->used, CAP);
-  assert_true (atomic_load (&f->logs->used) > CAP + 65536 + sizeof text);
-  exec_logs_drop (f->logs, f->sandbox);
-  assert_true (atomic_load (&f->logs->used) == CAP);
-  exec_logs_drop (f->logs, f->sandbox);
-  assert_true (atomic_load (&f->logs->used) == CAP);
-}
-
-struct dropping {
-  struct exec_logs *logs;
-  const char *sandbox;
-};
-
-static void *
-drop_run (void *data)
-{
-  const struct dropping *dropping = data;
-
-  exec_logs_drop (dropping->logs, dropping->sandbox);
-  return NULL;
-}
-
-/* As many requests that end one sandbox, and the sweep besides. */
-static void
-test_who_drops_the_same_at_once_counts_it_once (void **state)
-{
-  struct fixture *f = *state;
-  struct dropping dropping = { f->logs, f->sandbox };
-  pthread_t threads[8];
-  char name[16];
-  int i;
-
-  for (i = 1; i <= 50; i++) {
-    struct exec_log *log;
-
-    snprintf (name, sizeof name, "e%d", i);
-    log = log_new (f, name);
-    fill (log, 0, 65536);
-    exec_log_unref (log);
-  }
-  atomic_fetch_add (&f->logs->used, CAP);
-  for (i = 0; i < 8; i++)
-    assert_int_equal (pthread_create (&threads[i], NULL, drop_run, &dropping),
-                      0);
-  for (i = 0; i < 8; i++)
-    pthread_join (threads[i], NULL);
-  assert_true (atomic_load (&f->logs->used) == CAP);
-}
-
-/* A byte at a time is still a bounded file. */
-static void
-test_small_writes_stay_below_the_cap (void **state)
-{
-  struct fixture *f = *state;
-  auto_exec_log struct exec_log *log = NULL;
-  int ends[2], i;
-
-  exec_logs_close (f->logs);
-  logs_open (f, 65536, CAP);
-  log = log_new (f, "e1");
-  pipe_new (ends);
-  for (i = 0; i < 10000; i++)
-    put (log, 0, ends, "x");
-  assert_true (log->room + log->size[0] <= 65536 + 4096);
-  assert_int_equal (counted (log, "bytes") + counted (log, "dropped"), 10000);
-  close (ends[0]);
-  close (ends[1]);
-}
-
-/* What is known of an end may be more than the page that was taken for it. */
-static void
-test_long_facts_are_counted (void **state)
-{
-  struct fixture *f = *state;
-  auto_exec_log struct exec_log *log = log_new (f, "e1");
-  char text[9000];
-
-  memset (text, 'x', sizeof text - 1);
-  text[sizeof text - 1] = '\0';
-  exec_log_end (log, json_pack ("{s:s}", "reason", text));
-  exec_logs_drop (f->logs, f->sandbox);
-  assert_int_equal (atomic_load (&f->logs->used), 0);
-}
-
-/* Logs that say nothing take room as well. */
-static void
-test_there_is_an_end_to_how_many_there_are (void **state)
-{
-  struct fixture *f = *state;
-  auto_exec_log struct exec_log *first = log_new (f, "e1");
-  auto_json json_t *list = NULL;
-  struct exec_log *log = NULL;
-  struct error *error = NULL;
-  char name[16];
-  int i;
-
-  assert_false (exec_log_over (first));
-  for (i = 2; i <= 1300; i++) {
-    snprintf (name, sizeof name, "e%d", i);
-    log = log_new (f, name);
-    exec_log_end (log, json_object ());
-    exec_log_unref (log);
-  }
-  assert_int_equal (exec_logs_list (f->logs, f->sandbox, &list, NULL), 0);
-  assert_true (json_array_size (list) <= 1024 + 64);
-  assert_string_equal (json_string_value (json_object_get (
-                         json_array_get (list, 0), "exec")), "e1");
-  assert_int_equal (exec_log_find (f->logs, f->sandbox, "e1300", &log, NULL),
-                    0);
-  exec_log_unref (log);
-  atomic_fetch_add (&f->logs->used, UINT64_C (1) << 40);
-  assert_true (exec_log_new (f->logs, f->sandbox, "e2000", json_object (),
-                             &log, &error) < 0);
-  assert_int_equal (error->number, E_LIMIT);
-  error_free (error);
-}
-
 /* ---- all of them ---------------------------------------------------------- */
 
 static void
@@ -626,9 +321,6 @@ test_a_damaged_log_is_an_error_and_no_crash (void **state)
   error_free (error);
 }
 
-#define TEST(name) \
-  cmocka_unit_test_setup_teardown (test_##name, fixture_new, fixture_free)
-
 /* ---- what is more than a page ----------------------------------------------- */
 
 #define NOTE_SIZE 300000
@@ -702,13 +394,6 @@ main (void)
     TEST (who_waits_hears_of_what_comes_and_of_giving_up),
     TEST (no_byte_is_lost_or_doubled_by_sigkill),
     TEST (numbers_and_facts_are_the_same_afterwards),
-    TEST (beyond_its_cap_bytes_are_counted_and_said),
-    TEST (all_together_have_a_cap),
-    TEST (what_is_dropped_gives_back_what_it_took),
-    TEST (who_drops_the_same_at_once_counts_it_once),
-    TEST (small_writes_stay_below_the_cap),
-    TEST (long_facts_are_counted),
-    TEST (there_is_an_end_to_how_many_there_are),
     TEST (a_list_has_each_by_number),
     TEST (a_name_that_is_no_files_is_refused),
     TEST (what_is_gone_is_swept_and_who_reads_sees_its_end),
