@@ -132,7 +132,8 @@ list_watch () {
 # ---- snapshots -------------------------------------------------------------------
 
 # What an engine has of ours beside sandboxes: images with our labels, carriers.
-snapshot_things () {
+snapshot_things () { snapshot_things_unsorted | sort; }
+snapshot_things_unsorted () {
   api GET '/images/json?all=1' | python3 -c '
 import json, sys
 for i in json.load (sys.stdin):
