@@ -26,6 +26,7 @@ struct making {
   struct coffer_call *call;
   struct docker *docker;
   struct docker_engine engine;
+  enum docker_kernel kernel;    /* that the container has, or may well have */
   const char *sandbox;
   const struct coffer_sandbox_spec *spec;
   char *image;                  /* as it was asked for */
@@ -117,7 +118,7 @@ try_container (struct making *making)
 {
   coffer_autoreply struct coffer_http_reply reply = {0};
   json_t *body = docker_spec_body (making->docker, &making->engine,
-                                   making->name, making->sandbox,
+                                   making->kernel, making->name, making->sandbox,
                                    making->image, making->entrypoint,
                                    making->spec);
   const char *id;
@@ -162,6 +163,39 @@ make_container (struct making *making)
          : code;
 }
 
+/* What was made is made anew for a kernel of its own that nobody has told of: as
+ * one program of the machine's it needs more threads than a sandbox does.  And
+ * mounts are looked at by numbers that the machine's kernel alone has. */
+static int32_t
+fit_kernel (struct making *making)
+{
+  const struct coffer_sandbox_spec *spec = making->spec;
+  const enum docker_kernel guess = making->kernel;
+  const int has_mounts = spec->mounts && spec->mounts[0];
+  int32_t code;
+
+  if (!has_mounts && (spec->pids || guess != KERNEL_UNKNOWN))
+    return COFFER_OK;
+  code = docker_kernel_of (making->call, making->docker, &making->engine,
+                           making->name, &making->kernel);
+  if (code != COFFER_OK || spec->pids
+      || (making->kernel == KERNEL_GVISOR) == (guess == KERNEL_GVISOR))
+    return code;
+  code = docker_remove (making->call, making->docker, making->name);
+  if (code == COFFER_OK || code == COFFER_NOT_FOUND)
+    code = make_volumes (making);
+  return code == COFFER_OK ? make_container (making) : code;
+}
+
+/* Of a runtime that nobody here knows, its operator has named it. */
+static int
+is_kernel_shared (const struct making *making)
+{
+  return making->kernel == KERNEL_SHARED
+         || (making->kernel == KERNEL_OTHER
+             && !making->docker->config.runtime);
+}
+
 /* The first process waits for it, and ends where this process does meanwhile. */
 static int32_t
 restore (struct making *making)
@@ -187,8 +221,8 @@ start (struct making *making)
   if (code == COFFER_OK && reply.status >= 400)
     code = docker_fail (making->call, &reply, "start a container");
   if (code == COFFER_OK)
-    code = docker_tell (making->call, making->docker, making->stream,
-                        making->spec, *making->snapshot.id != '\0',
+    code = docker_tell (making->call, is_kernel_shared (making),
+                        making->stream, making->spec, *making->snapshot.id != '\0',
                         &making->answer);
   if (code == COFFER_OK && *making->snapshot.id)
     code = restore (making);
@@ -344,6 +378,8 @@ make (struct making *making, int64_t deadline_ns)
     if (code == COFFER_OK)
       code = make_container (making);
     if (code == COFFER_OK)
+      code = fit_kernel (making);
+    if (code == COFFER_OK)
       return make_new (making, deadline_ns);
     if (code != COFFER_EXISTS) {
       undo (making, deadline_ns);
@@ -426,6 +462,7 @@ docker_sandbox_create (struct coffer_call *call, void *self,
   (void) opts;
   if (deadline_ns > coffer_now_ns () + 2 * CLEANUP_NS)
     call->deadline_ns = deadline_ns - CLEANUP_NS;
+  making.kernel = docker_kernel_guess (self);
   code = prepare (&making);
   if (code == COFFER_OK)
     code = docker_maker_take (call, making.docker, making.name, &lock);

@@ -30,6 +30,9 @@
 
 enum docker_kind { ENGINE_UNKNOWN, ENGINE_DOCKER, ENGINE_PODMAN };
 
+/* UNKNOWN: not asked for; OTHER: nobody here knows that runtime. */
+enum docker_kernel { KERNEL_UNKNOWN, KERNEL_SHARED, KERNEL_GVISOR, KERNEL_OTHER };
+
 /* What the engine says of itself, asked once. */
 struct docker_engine {
   enum docker_kind kind;
@@ -68,6 +71,7 @@ struct docker {
 
   pthread_mutex_t lock;
   struct docker_engine engine;  /* kind is UNKNOWN until the engine was asked */
+  enum docker_kernel kernel;    /* kernel.c: of the last that was asked for */
   struct keep *keeps;           /* hold.c: lifelines */
   struct port *ports;           /* ports.c: connections */
   struct watching *watching;    /* archive.c */
@@ -215,6 +219,18 @@ int32_t docker_maker_take (struct coffer_call *call,
 void docker_maker_end (const struct docker *docker, const char *name,
                        int *lock);
 
+/* ---- kernel.c: the machine's, or a runtime's own ----------------------------- */
+
+/* That of a runtime by its name, and by what the engine's /info (NULL: not asked)
+ * says of it. */
+enum docker_kernel docker_kernel_named (const char *name, const json_t *info);
+/* That of a container which was made. */
+int32_t docker_kernel_of (struct coffer_call *call, struct docker *docker,
+                          const struct docker_engine *engine,
+                          const char *container, enum docker_kernel *kernel);
+/* What one that is made now most likely has; UNKNOWN: it may be any. */
+enum docker_kernel docker_kernel_guess (struct docker *docker);
+
 /* ---- spec.c: what a container is made of -------------------------------- */
 
 /* COFFER_OK, or UNSUPPORTED or INVALID with the field. */
@@ -224,10 +240,11 @@ int32_t docker_spec_check (struct coffer_call *call,
 /* OK for the configured user, UNSUPPORTED with its number for any other. */
 int32_t docker_check_user (struct coffer_call *call,
                            const struct docker *docker, const char *user);
-/* The body of a create; `entrypoint` is a list of words or NULL, and borrowed.
- * NULL: out of memory, or what is no UTF-8. */
+/* The body of a create, for a container of that kernel; `entrypoint` is a list of
+ * words or NULL, and borrowed.  NULL: out of memory, or what is no UTF-8. */
 json_t *docker_spec_body (const struct docker *docker,
-                          const struct docker_engine *engine, const char *name,
+                          const struct docker_engine *engine,
+                          enum docker_kernel kernel, const char *name,
                           const char *sandbox, const char *image,
                           const json_t *entrypoint,
                           const struct coffer_sandbox_spec *spec);
@@ -280,9 +297,9 @@ struct answer {
   size_t size;
   char text[INSIDE_ANSWER_MOST];
 };
-int32_t docker_tell (struct coffer_call *call, const struct docker *docker,
-                     int fd, const struct coffer_sandbox_spec *spec,
-                     int restores, struct answer *answer);
+int32_t docker_tell (struct coffer_call *call, int is_kernel_shared, int fd,
+                     const struct coffer_sandbox_spec *spec, int restores,
+                     struct answer *answer);
 /* With `restores` it waits before it begins, for this to say that the files are
  * there, and ends without it. */
 int32_t docker_tell_restored (struct coffer_call *call, int fd,

@@ -197,7 +197,7 @@ hear (struct coffer_call *call, int fd, struct answer *answer,
 }
 
 int32_t
-docker_tell (struct coffer_call *call, const struct docker *docker, int fd,
+docker_tell (struct coffer_call *call, int is_kernel_shared, int fd,
              const struct coffer_sandbox_spec *spec, int restores,
              struct answer *answer)
 {
@@ -205,7 +205,7 @@ docker_tell (struct coffer_call *call, const struct docker *docker, int fd,
   int result;
 
   memset (answer, 0, sizeof *answer);
-  result = add_told (&told, spec, !docker->config.runtime, restores) < 0
+  result = add_told (&told, spec, is_kernel_shared, restores) < 0
            ? -1 : send_all (call, fd, told.data, told.size);
   if (told.data)
     explicit_bzero (told.data, told.capacity);

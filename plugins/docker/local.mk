@@ -25,6 +25,7 @@ PROVIDER_MANIFESTS += manifests/docker.yaml manifests/podman.yaml
   %D%/hold.c \
   %D%/images.c \
   %D%/inside.h \
+  %D%/kernel.c \
   %D%/life.c \
   %D%/maker.c \
   %D%/metrics.c \

@@ -99,20 +99,6 @@ emit_seccomp (struct coffer_call *call, const json_t *info)
                has ? NULL : "let the engine have a seccomp profile", NULL);
 }
 
-/* gVisor, which is a kernel of its own: as the engine names it, or its program. */
-static int
-is_gvisor (const struct docker *docker, const json_t *info)
-{
-  const char *name = docker->config.runtime ? docker->config.runtime
-                                            : word (info, "DefaultRuntime");
-  const char *path = json_string_value (json_object_get (
-    json_object_get (json_object_get (info, "Runtimes"), name), "path"));
-  const char *base = path ? strrchr (path, '/') : NULL;
-
-  return strncmp (name, "runsc", 5) == 0
-         || (base && strcmp (base, "/runsc") == 0);
-}
-
 /* To the machine a sandbox is one program there: what is over a cap ends all of it,
  * or keeps its kernel from beginning, its files in memory have no number of names,
  * and its clock of processors is another.  Its terminals tell nobody of a new size
@@ -123,8 +109,10 @@ emit_kernel (struct coffer_call *call, const struct docker *docker,
 {
   static const char *const words[]
     = {"limit.memory", "limit.pids", "limit.cpu", "limit.disk", "exec.tty", NULL};
+  const char *name = docker->config.runtime ? docker->config.runtime
+                                            : word (info, "DefaultRuntime");
 
-  if (!is_gvisor (docker, info))
+  if (docker_kernel_named (name, info) != KERNEL_GVISOR)
     return COFFER_OK;
   return fact (call, "host_kernel_shared", "absent", "gVisor: a kernel of its "
                "own, which caps end as a whole; its terminals send no signals",

@@ -177,6 +177,23 @@ share (const struct coffer_sandbox_spec *spec, struct space spaces[2])
   spaces[1] = (struct space) {"/tmp", "t", bytes / 4, inodes / 4};
 }
 
+/* The caller's own folder is shown there: an engine mounts one thing in a place, or
+ * the wrong one of two. */
+static int
+is_taken (const struct coffer_sandbox_spec *spec, const char *target)
+{
+  const size_t size = strlen (target);
+
+  for (size_t i = 0; spec->mounts && spec->mounts[i]; i++) {
+    const char *own = spec->mounts[i]->target;
+
+    if (strncmp (own, target, size) == 0
+        && own[size + strspn (own + size, "/")] == '\0')
+      return 1;
+  }
+  return 0;
+}
+
 /* Whole blocks, never more than was asked for. */
 static void
 add_space (struct coffer_buffer *out, const struct docker *docker,
@@ -199,7 +216,7 @@ add_space (struct coffer_buffer *out, const struct docker *docker,
 
 static json_t *
 tmpfs_of (const struct docker *docker, const struct docker_engine *engine,
-          const struct space spaces[2])
+          const struct space spaces[2], const struct coffer_sandbox_spec *spec)
 {
   json_t *object = json_object ();
 
@@ -226,6 +243,8 @@ tmpfs_of (const struct docker *docker, const struct docker_engine *engine,
   for (size_t i = 0; i < 2; i++) {
     coffer_autobuffer struct coffer_buffer text = {0};
 
+    if (is_taken (spec, spaces[i].target))
+      continue;
     add_space (&text, docker, &spaces[i], 0);
     json_object_set_new (object, spaces[i].target, json_string (text.data));
   }
@@ -287,10 +306,11 @@ mounts_of (const struct docker *docker, const struct docker_engine *engine,
   failed = json_array_append_new (list, bind_of (docker->program_path,
                                                  INSIDE_PATH, 0));
   for (size_t i = 0; engine->kind == ENGINE_PODMAN && i < 2; i++)
-    failed |= json_array_append_new (list, json_pack (
-      "{s:s, s:o, s:s}", "Type", "volume", "Source",
-      json_sprintf ("%s-%s", name, spaces[i].suffix), "Target",
-      spaces[i].target));
+    if (!is_taken (spec, spaces[i].target))
+      failed |= json_array_append_new (list, json_pack (
+        "{s:s, s:o, s:s}", "Type", "volume", "Source",
+        json_sprintf ("%s-%s", name, spaces[i].suffix), "Target",
+        spaces[i].target));
   for (size_t i = 0; spec->mounts && spec->mounts[i]; i++)
     failed |= add_mount (list, spec->mounts[i]);
   if (failed) {
@@ -353,20 +373,17 @@ labels_of (const struct docker *docker, const char *sandbox,
 }
 
 static json_int_t
-pids_of (const struct docker *docker, const struct coffer_sandbox_spec *spec)
+pids_of (enum docker_kernel kernel, const struct coffer_sandbox_spec *spec)
 {
-  const char *runtime = docker->config.runtime;
-
   if (spec->pids)
     return spec->pids;
-  return runtime && strncmp (runtime, "runsc", 5) == 0 ? PIDS_GVISOR
-                                                       : PIDS_DEFAULT;
+  return kernel == KERNEL_GVISOR ? PIDS_GVISOR : PIDS_DEFAULT;
 }
 
 static json_t *
 host_config_of (const struct docker *docker,
-                const struct docker_engine *engine, const char *name,
-                const struct coffer_sandbox_spec *spec)
+                const struct docker_engine *engine, enum docker_kernel kernel,
+                const char *name, const struct coffer_sandbox_spec *spec)
 {
   uint64_t memory = spec->memory_bytes ? spec->memory_bytes : MEMORY_DEFAULT;
   struct space spaces[2];
@@ -382,11 +399,11 @@ host_config_of (const struct docker *docker,
     "CapDrop", "ALL", "SecurityOpt", "no-new-privileges:true",
     "ReadonlyRootfs", !spec->root_writable,
     "Memory", (json_int_t) memory, "MemorySwap", (json_int_t) memory,
-    "PidsLimit", pids_of (docker, spec),
+    "PidsLimit", pids_of (kernel, spec),
     "NetworkMode", "none", "IpcMode", "private", "CgroupnsMode", "private",
     "AutoRemove", spec->lifeline >= 0, "LogConfig", "Type", "none",
     "ShmSize", (json_int_t) SHM_BYTES, "Mounts", mounts,
-    "Tmpfs", tmpfs_of (docker, engine, spaces), "Ulimits", ulimits_of (spec));
+    "Tmpfs", tmpfs_of (docker, engine, spaces, spec), "Ulimits", ulimits_of (spec));
   if (body && spec->cpu_millis)
     json_object_set_new (body, "NanoCpus", json_integer (
       (json_int_t) spec->cpu_millis * 1000000));
@@ -417,12 +434,13 @@ hold_of (const json_t *entrypoint, const struct coffer_sandbox_spec *spec)
 
 json_t *
 docker_spec_body (const struct docker *docker,
-                  const struct docker_engine *engine, const char *name,
+                  const struct docker_engine *engine,
+                  enum docker_kernel kernel, const char *name,
                   const char *sandbox, const char *image,
                   const json_t *entrypoint,
                   const struct coffer_sandbox_spec *spec)
 {
-  json_t *host = host_config_of (docker, engine, name, spec);
+  json_t *host = host_config_of (docker, engine, kernel, name, spec);
   json_t *labels = labels_of (docker, sandbox, image, spec);
   json_t *body = NULL;
 

@@ -129,6 +129,17 @@ send_request (struct coffer_call *call, struct stream *stream,
   return COFFER_OK;
 }
 
+/* A command and a connection have no end but their own. */
+static void
+set_time (const struct coffer_call *call, struct wire_request *request)
+{
+  const int64_t left_ns = call->deadline_ns - coffer_now_ns ();
+
+  if (request->op != WIRE_RUN && request->op != WIRE_DIAL
+      && request->timeout_ms == 0 && call->deadline_ns != INT64_MAX)
+    request->timeout_ms = left_ns > 0 ? (uint64_t) left_ns / 1000000 + 1 : 1;
+}
+
 int32_t
 stream_open (struct coffer_call *call, struct docker *docker,
              const char *sandbox, struct wire_request *request,
@@ -142,6 +153,7 @@ stream_open (struct coffer_call *call, struct docker *docker,
     return coffer_fail_errno (call, block->failed ? ENOMEM : E2BIG,
                               "the command's arguments");
   code = make_process (call, docker, sandbox, id);
+  set_time (call, request);
   if (code == COFFER_OK)
     code = start_process (call, docker, sandbox, id, &out->fd);
   if (code == COFFER_OK)

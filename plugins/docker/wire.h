@@ -53,7 +53,8 @@ struct wire_request {
   int32_t signal;               /* of TELL; -1: rows and columns */
   uint32_t mode, depth;
   uint32_t port;                /* of DIAL */
-  uint64_t timeout_ms;          /* 0: never; also of EXPORT with STILL */
+  uint64_t timeout_ms;          /* of RUN its own, of others that of the call;
+                                 * 0: never */
   uint64_t cap;                 /* bytes kept of each stream */
   uint64_t offset, length;
   char id[WIRE_ID_MAX];

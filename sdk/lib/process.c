@@ -194,6 +194,12 @@ close_at_exec (void)
   return 0;
 }
 
+static int
+lead (const struct coffer_session *session)
+{
+  return session->joins && !session->tty ? setpgid (0, 0) : setsid ();
+}
+
 static void
 session_main (const void *data, int pipe)
 {
@@ -203,7 +209,7 @@ session_main (const void *data, int pipe)
   if (session->tty)
     process.out = process.err = process.in;
   umask (022);
-  if (setsid () < 0 || set_streams (&process) < 0
+  if (lead (session) < 0 || set_streams (&process) < 0
       || set_terminal (session) < 0)
     give_up (pipe, COFFER_STAGE_PROCESS);
   if (enter_folder (session) < 0)

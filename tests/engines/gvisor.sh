@@ -11,4 +11,28 @@ hello
 provider_setup
 list_all
 list_kit 'exec.s*'
+
+# Its engine has it as its usual runtime, and up to here nobody else has named it.
+list_runtime () {
+  file=$COFFER_HOME/config/providers.d/$provider.yaml
+  for runtime in default runsc; do
+    [ "$runtime" = default ] || sed -i "s/^config:/&\n  runtime: $runtime/" "$file"
+    run coffer provider doctor "$provider" --json
+    is "$engine: $runtime: it is found to be a kernel of its own" \
+      "$(json "$out" '[f["state"] for f in d["facts"] if f["name"] == "host_kernel_shared"]')" \
+      "['absent']"
+    run coffer run -w "$T/shown" -- cat file
+    is "$engine: $runtime: a folder is shown" "$status $(cat "$out")" "0 shown"
+    id=$(coffer sandbox create 2>"$err")
+    is "$engine: $runtime: its kernel has as many threads as it needs" \
+      "$(pids_limit)" 4096
+    coffer sandbox kill "$id" >"$out" 2>&1
+  done
+}
+pids_limit () {
+  for container in $(engine_list | sed -n 's/^container \([^ ]*\).*/\1/p'); do
+    api GET "/containers/$container/json" | json /dev/stdin 'd["HostConfig"]["PidsLimit"]'
+  done
+}
+list_runtime
 engine_finish

@@ -230,27 +230,39 @@ engine_kill () {
 }
 engine_again () { engine_launch; }
 
-# Podman that is killed between its own process for a container and its record of
-# that forgets the process, which waits for ever for its start.
+# An engine that is killed between its process for a container and its record of
+# that forgets the process, which waits for ever for its start: Podman its conmon,
+# Docker the shim of its containerd.  What a removal is about to end has its time.
 engine_forgotten () {
-  ours | sed -n 's/^ *\([0-9]*\) .*conmon .* -c \([0-9a-f]*\) .*/\1 \2/p' \
-    | while read -r pid id; do
-      api GET "/containers/$id/json" -f >/dev/null 2>&1 && continue
-      # shellcheck disable=SC2046
-      kill -9 $(ps -o pid= --ppid "$pid") "$pid" 2>/dev/null
-      soon 10 ended "$pid"
-    done
+  soon 10 no_forgotten && soon 10 no_forgotten_groups && return
+  forgotten | while read -r pid id; do
+    note "the engine has forgotten $id"
+    # shellcheck disable=SC2046
+    kill -9 "$pid" $(ps -o pid= --ppid "$pid") 2>/dev/null
+    soon 10 ended "$pid"
+  done
   soon 10 no_forgotten_groups
 }
+
+# PID CONTAINER of those that it no longer tells of.
+forgotten () {
+  ours | sed -n -e 's/^ *\([0-9]*\) .*conmon .* -c \([0-9a-f]*\) .*/\1 \2/p' \
+    -e 's/^ *\([0-9]*\) .*containerd-shim.* -id \([0-9a-f]*\) .*/\1 \2/p' \
+    | while read -r pid id; do
+      api GET "/containers/$id/json" -f >/dev/null 2>&1 || echo "$pid $id"
+    done
+}
+no_forgotten () { [ -z "$(forgotten)" ]; }
 
 # Nor does it know of that one's control groups, which may be there before any
 # process is.
 no_forgotten_groups () {
-  cgroups | comm -13 "$T/cgroups" - | grep '/libpod_parent/libpod-' | sort -r | (
+  cgroups | comm -13 "$T/cgroups" - \
+    | grep -E '/(libpod_parent/libpod-|coffer-engine-[0-9]+/)[0-9a-f]' | sort -r | (
     left=0
     while read -r folder; do
-      id=${folder##*/libpod-}
-      api GET "/containers/${id%%/*}/json" -f >/dev/null 2>&1 && continue
+      id=$(echo "$folder" | grep -oE '[0-9a-f]{64}' | head -1)
+      api GET "/containers/$id/json" -f >/dev/null 2>&1 && continue
       rmdir "$folder" 2>/dev/null || left=1
     done
     [ "$left" -eq 0 ])

@@ -49,7 +49,6 @@ provider_home () { # FOLDER
   esac
   {
     printf 'config:\n  engine: "unix://%s"\n  image: box:1\n' "$socket"
-    [ "$engine" != gvisor ] || printf '  runtime: runsc\n'
     [ "$engine" != gvisor ] \
       || echo "without: [limit.memory, limit.pids, limit.cpu, limit.disk, exec.tty]"
     [ "$engine" != rootless ] || ! lacks_cgroups \
@@ -78,6 +77,10 @@ list_commands () {
   is "$engine: what is not there" "$status" 127
   run coffer sandbox exec "$id" -- sh -c 'kill -TERM $$'
   is "$engine: a signal" "$status" 143
+  run coffer sandbox exec "$id" -- sh -c 'sh -c "kill -STOP \$\$" &
+    until grep -q "(.*) T " /proc/$!/stat; do :; done
+    busybox true; busybox true; kill -9 $!; exit 9'
+  is "$engine: one that stands still hangs nobody up" "$status" 9
 }
 
 list_files () {
@@ -91,6 +94,14 @@ list_files () {
   like "$engine: a link is not followed" "$status $(cat "$err")" '^[1-9] .*E4'
   run coffer sandbox upload "$id" "$T/upload" up/tmp/x
   like "$engine: nor one in the way" "$status $(cat "$err")" '^[1-9] .*E4'
+}
+
+# In the place of the workspace's own memory.
+list_shown () {
+  mkdir "$T/shown" && chmod 755 "$T/shown" && echo shown >"$T/shown/file"
+  chmod 644 "$T/shown/file"
+  run coffer run -w "$T/shown" -- sh -c 'cat file && ! echo >file'
+  is "$engine: a folder is shown as the workspace" "$status $(cat "$out")" "0 shown"
 }
 
 # All that the command started ends with it, and nothing beside it.
@@ -279,6 +290,7 @@ list_kit () { # GLOB
 list_all () {
   list_commands
   list_files
+  list_shown
   list_timeout
   list_background
   list_trees

@@ -5,6 +5,7 @@ DOCKER_UNIT_SOURCES = \
   plugins/docker/config.c plugins/docker/create.c \
   plugins/docker/credentials.c plugins/docker/engine.c \
   plugins/docker/files.c plugins/docker/hold.c plugins/docker/images.c \
+  plugins/docker/kernel.c \
   plugins/docker/life.c plugins/docker/maker.c plugins/docker/metrics.c \
   plugins/docker/pieces.c plugins/docker/probe.c plugins/docker/program.c \
   plugins/docker/restore.c plugins/docker/sandbox.c plugins/docker/snapshot.c \
@@ -27,3 +28,11 @@ UNIT_TESTS += %D%/test-docker-pieces
   -I$(top_srcdir)/plugins/docker
 %C%_test_docker_pieces_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_docker_pieces_LDADD = $(SDK_UNIT_LIBS) $(MD_SHARED_LIBS)
+
+# The program inside, as a child.
+UNIT_TESTS += %D%/test-docker-inside
+%C%_test_docker_inside_SOURCES = %D%/test-docker-inside.c %D%/harness.h
+%C%_test_docker_inside_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS) \
+  -I$(top_srcdir)/plugins/docker
+%C%_test_docker_inside_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_docker_inside_LDADD = $(SDK_UNIT_LIBS)

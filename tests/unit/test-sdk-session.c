@@ -120,6 +120,28 @@ a_session_leads_itself_in_its_folder_with_three_descriptors (void **state)
   free (path);
 }
 
+/* In this session, and the leader of a group all the same. */
+static void
+joining_body (const char *folder)
+{
+  char wanted[32];
+  struct coffer_session session = session_of (
+    (const char *const[]) {
+      "sh", "-c", "read _ _ _ parent group session _ < /proc/self/stat;"
+      "[ $group = $$ ] || exit 2; [ $session = $0 ]", wanted, NULL}, -1);
+
+  (void) folder;
+  snprintf (wanted, sizeof wanted, "%d", (int) getsid (0));
+  session.joins = 1;
+  CHECK (status_of (&session) == 0);
+}
+
+static void
+one_that_joins_leads_a_group_alone (void **state)
+{
+  in_child (joining_body, *state);
+}
+
 static void
 tty_body (const char *folder)
 {
@@ -471,6 +493,7 @@ main (int argc, char **argv)
                                    harness_folder_free)
   const struct CMUnitTest tests[] = {
     TEST (a_session_leads_itself_in_its_folder_with_three_descriptors),
+    TEST (one_that_joins_leads_a_group_alone),
     TEST (a_terminal_is_its_own),
     TEST (one_that_never_ran_says_why),
     TEST (what_has_ended_is_reaped_once),

@@ -177,8 +177,8 @@ int
 files_work (const struct wire_request *request, const char *block)
 {
   struct coffer_call call = {
-    .size = sizeof call, .host = &host, .deadline_ns = INT64_MAX,
-    .cancel_fd = -1,
+    .size = sizeof call, .host = &host,
+    .deadline_ns = work_end_ns (request), .cancel_fd = -1,
   };
   const char *at = block, *end = block + request->block;
   const char *path = coffer_strings_next (&at, end);

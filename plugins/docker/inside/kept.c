@@ -113,7 +113,8 @@ find_end (int folder, const struct wire_request *request, struct wire_end *end)
   const struct order order = {.op = WIRE_WAIT};
 
   if (kept_end_read (folder, request->id, end) == 0
-      || ask (folder, request->id, &order, end, sizeof *end, INT64_MAX)
+      || ask (folder, request->id, &order, end, sizeof *end,
+              work_end_ns (request))
            == sizeof *end
       || kept_end_read (folder, request->id, end) == 0)
     return 0;

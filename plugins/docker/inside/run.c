@@ -432,6 +432,18 @@ never_ran (struct run *run, int sys_errno, uint32_t stage)
   run->end.failure_stage = stage;
 }
 
+/* Kernels that are none, such as gVisor's, hang up a process group of which one
+ * stands still whenever another of it ends, when no parent of any is of the same
+ * session: there the command's is this process. */
+static int
+is_joined (const struct run *run)
+{
+  if (!run->mark || run->request->flags & WIRE_TTY)
+    return 0;
+  setsid ();                    /* it may lead one already */
+  return getsid (0) == getpid ();
+}
+
 static void
 start (struct run *run, const char *const *argv, const char *const *env,
        const char *cwd)
@@ -441,6 +453,7 @@ start (struct run *run, const char *const *argv, const char *const *env,
                 .in = -1, .out = -1, .err = -1},
     .folder = -1, .tty = (run->request->flags & WIRE_TTY) != 0,
     .rows = run->request->rows, .columns = run->request->columns,
+    .joins = is_joined (run),
   };
   struct coffer_start_failure failure;
   int report = -1;

@@ -24,7 +24,6 @@
 #define PIDS_MAX 4096
 #define ROUNDS 250              /* what does not stop in half a second goes on */
 #define ROUND_MS 2
-#define SECONDS_MAX 86400       /* that anything stands still */
 
 static pid_t stopped[PIDS_MAX];
 static size_t n_stopped;
@@ -32,15 +31,17 @@ static size_t n_stopped;
 /* Two that stopped each other would never end.  A command that holds the lock
  * keeps its own snapshot from being made, until the caller gives up. */
 static int
-lock_take (void)
+lock_take (const struct coffer_call *call)
 {
   struct pollfd caller = {.fd = 0, .events = POLLIN};
   int fd = open (LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
   while (fd >= 0 && flock (fd, LOCK_EX | LOCK_NB) < 0) {
-    if (poll (&caller, 1, 10) > 0) {
+    const int left = poll (&caller, 1, 10) > 0;
+
+    if (left || coffer_now_ns () >= call->deadline_ns) {
       coffer_fd_close (&fd);
-      errno = ECANCELED;
+      errno = left ? ECANCELED : ETIMEDOUT;
     }
   }
   return fd;
@@ -125,8 +126,8 @@ pack (struct coffer_call *call, int root, const char *path,
   const uint64_t seconds = timeout_ms / 1000 + 1;
 
   signal (SIGALRM, SIG_DFL);
-  alarm ((unsigned) (timeout_ms > 0 && seconds < SECONDS_MAX ? seconds
-                                                             : SECONDS_MAX));
+  alarm ((unsigned) (timeout_ms > 0 && seconds < WORK_SECONDS_MAX
+                       ? seconds : WORK_SECONDS_MAX));
   _exit (tree_export (call, root, path) == COFFER_OK ? 0 : 1);
 }
 
@@ -134,7 +135,7 @@ int32_t
 stand_still (struct coffer_call *call, int root, const char *path,
              uint64_t timeout_ms)
 {
-  coffer_autoclose int lock = lock_take ();
+  coffer_autoclose int lock = lock_take (call);
   int status = -1;
   pid_t pid;
 

@@ -14,6 +14,7 @@
 #include "work.h"
 
 #define CALLER 0                /* standard input, as long as somebody is there */
+#define LATER_NS INT64_C (500000000)    /* than the library, which says why */
 
 /* ---- out ---------------------------------------------------------------------- */
 
@@ -21,6 +22,7 @@
  * streams of a command come to the provider in no order. */
 struct relay {
   int from;
+  int64_t deadline_ns;
   uint64_t copied;
   int failed;                   /* errno */
 };
@@ -30,7 +32,8 @@ relay_main (void *data)
 {
   struct relay *relay = data;
 
-  if (coffer_copy (relay->from, 1, 0, INT64_MAX, CALLER, &relay->copied) < 0)
+  if (coffer_copy (relay->from, 1, 0, relay->deadline_ns, CALLER,
+                   &relay->copied) < 0)
     relay->failed = errno;
   coffer_fd_close (&relay->from);
   return NULL;
@@ -39,7 +42,10 @@ relay_main (void *data)
 int32_t
 tree_export (struct coffer_call *call, int root, const char *path)
 {
-  struct relay relay = {0};
+  struct relay relay = {
+    .deadline_ns = call->deadline_ns < INT64_MAX - LATER_NS
+                     ? call->deadline_ns + LATER_NS : INT64_MAX,
+  };
   pthread_t thread;
   int32_t code;
   int ends[2];

@@ -20,6 +20,12 @@ void say_failed (int32_t code, int32_t retryable, const char *text);
 /* The request and its block, which the caller frees. */
 int hear (struct wire_request *request, char **block);
 
+/* ---- work.c ---- */
+#define WORK_SECONDS_MAX 86400  /* of work that has an end */
+/* When the call's time is over, and a little more, so that who waits for it says so
+ * first; INT64_MAX: never. */
+int64_t work_end_ns (const struct wire_request *request);
+
 /* ---- run.c ---- */
 int run_command (const struct wire_request *request, char *block);
 

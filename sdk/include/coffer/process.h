@@ -74,6 +74,8 @@ struct coffer_session {
   int folder;                   /* where it begins when cwd is NULL; -1: here */
   int tty;                      /* 1: `in` is its terminal, and all three */
   uint32_t rows, columns;       /* of that; 0: as they are */
+  int joins;                    /* 1: it leads a process group alone, in our
+                                 * session; not with a terminal */
 };
 
 enum coffer_stage {
