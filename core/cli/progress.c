@@ -7,6 +7,7 @@
 #include "cli/output.h"
 
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <coffer/fd.h>
@@ -44,6 +45,31 @@ amount (const struct output_progress *progress, uint64_t done, uint64_t total)
                       total ? all : "", rate);
 }
 
+/* The columns of the terminal; 80 where it does not say. */
+static size_t
+width (void)
+{
+  struct winsize size;
+
+  return ioctl (STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0
+           ? size.ws_col : 80;
+}
+
+/* A line that wraps is not drawn over by the next: what it says is cut. */
+static void
+fit (char *what, size_t used)
+{
+  const size_t columns = width (), room = columns > used + 8
+                                            ? columns - used : 8;
+  size_t n = room - 2;
+
+  if (strlen (what) < room)
+    return;
+  while (n > 0 && ((unsigned char) what[n] & 0xc0) == 0x80)
+    n--;
+  memcpy (what + n, "~", 2);
+}
+
 static void
 draw (const struct output_progress *progress, uint64_t done, uint64_t total,
       const char *what)
@@ -57,6 +83,7 @@ draw (const struct output_progress *progress, uint64_t done, uint64_t total,
   escaped = text_escape (what, strlen (what));
   if (!size || !escaped)
     return;
+  fit (escaped, strlen (size) + (total ? BAR_WIDTH + 12 : 3));
   if (!total) {
     fprintf (stderr, "\r\033[K%s  %s", escaped, size);
     return;

@@ -37,7 +37,7 @@ run_inside (struct cli *cli, struct spec *spec, struct error **err)
   if (cli_exec_check (cli, &command, err) < 0
       || cli_host (cli, HOST_IN_PROCESS | HOST_EPHEMERAL, &host,
                    err) < 0
-      || cli_call (0, &progress, &call, err) < 0
+      || cli_call (SANDBOX_CREATE_MS, &progress, &call, err) < 0
       || sandbox_create (host, &spec->request, &call, &record, &applied,
                          err) < 0) {
     output_progress_end (&progress);

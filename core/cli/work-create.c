@@ -5,8 +5,13 @@
 
 #include <string.h>
 
+#include <coffer/fd.h>
+
 #include "base/json.h"
 #include "cli/work.h"
+
+/* Beyond what the daemon gives it: for one that is stuck. */
+#define PATIENCE_NS ((SANDBOX_CREATE_MS + INT64_C (60000)) * 1000000)
 
 /* ---- here --------------------------------------------------------------- */
 
@@ -21,7 +26,7 @@ create_here (struct cli *cli, const struct sandbox_request *request,
   struct host *host;
 
   if (cli_host (cli, 0, &host, err) < 0
-      || cli_call (0, progress, &call, err) < 0
+      || cli_call (SANDBOX_CREATE_MS, progress, &call, err) < 0
       || sandbox_create (host, request, &call, &record, &applied, err) < 0)
     return -1;
   *out = json_pack ("{s:s, s:s, s:s?, s:s, s:I, s:I, s:O?}", "id", record->id,
@@ -90,21 +95,88 @@ is_ours (const struct sandbox_request *request)
          || (request->provider && strcmp (request->provider, "host") == 0);
 }
 
+/* What the daemon says of how far it is: 1, and *out, once it is there. */
+static int
+take_event (json_t *event, struct output_progress *progress, json_t **out,
+            struct error **err)
+{
+  const char *kind = json_string_value (json_object_get (event, "event"));
+  const json_t *what = json_object_get (event, "what");
+
+  if (kind && strcmp (kind, "created") == 0) {
+    *out = json_incref (json_object_get (event, "sandbox"));
+    return 1;
+  }
+  if (kind && strcmp (kind, "failed") == 0
+      && client_error (json_object_get (event, "error"), err) < 0)
+    return -1;
+  output_progress_update (
+    progress, (uint64_t) json_integer_value (json_object_get (event, "done")),
+    (uint64_t) json_integer_value (json_object_get (event, "total")),
+    json_string_value (what));
+  return 0;
+}
+
+static int
+follow (struct client_reply *reply, struct output_progress *progress,
+        json_t **out, struct error **err)
+{
+  coffer_autobuffer struct coffer_buffer lines = { 0 };
+  int r = 0;
+
+  while (r == 0) {
+    auto_json json_t *event = NULL;
+
+    if (client_line (reply, &lines, &event, err) < 0)
+      return -1;
+    if (!event)
+      return error_set (err, E_CONNECT_FAILED, 0,
+                        "the daemon's reply ended without a sandbox");
+    r = take_event (event, progress, out, err);
+  }
+  return r < 0 ? -1 : 0;
+}
+
+static int
+create_there (struct client *daemon, const struct sandbox_request *sandbox,
+              struct output_progress *progress, json_t **out,
+              struct error **err)
+{
+  auto_client_reply struct client_reply reply = { .fd = -1 };
+  auto_free char *target = client_target ("/api/v1/sandboxes");
+  auto_json json_t *body = create_body (sandbox);
+  const struct client_request request = {
+    .method = "POST", .target = target, .body = body,
+    .accept = "application/x-ndjson, application/json",
+    .deadline_ns = coffer_now_ns () + PATIENCE_NS,
+    .cancel_fd = sandbox_signals_catch (err)
+  };
+  int r;
+
+  if (request.cancel_fd < 0
+      || client_begin (daemon, &request, &reply, err) < 0)
+    return -1;
+  r = strcmp (reply.type, "application/x-ndjson") == 0
+        ? follow (&reply, progress, out, err)
+        : client_json (&reply, out, err);
+  if (r == 0)
+    work_read_encodings (*out);
+  return r;
+}
+
 int
 work_create (struct cli *cli, const struct sandbox_request *request,
              struct output_progress *progress, json_t **out,
              struct error **err)
 {
-  auto_json json_t *body = NULL, *reply = NULL;
+  auto_json json_t *reply = NULL;
   struct client *daemon = NULL;
 
   if ((cli->host || !is_ours (request)) && work_daemon (cli, &daemon, err) < 0)
     return -1;
   if (!daemon)
     return create_here (cli, request, progress, out, err);
-  body = create_body (request);
-  if (work_ask (cli, "POST", client_target ("/api/v1/sandboxes"), body,
-                &reply, err) < 0)
+  if (create_there (daemon, request, progress, &reply, err) < 0)
     return -1;
   if (!json_is_string (json_object_get (reply, "id")))
     return error_set (err, E_CONNECT_FAILED, 0,

@@ -58,15 +58,15 @@ work_daemon (struct cli *cli, struct client **out, struct error **err)
 
 /* Bytes are printed from {"b64": …}, and leave both programs in the same
  * form. */
-static void
-read_encodings (json_t *value)
+void
+work_read_encodings (json_t *value)
 {
   json_t *item, *data;
   const char *key;
   size_t i;
 
   json_array_foreach (value, i, item)
-    read_encodings (item);
+    work_read_encodings (item);
   if (!json_is_object (value))
     return;
   data = json_object_get (value, "data");
@@ -80,7 +80,7 @@ read_encodings (json_t *value)
     return;
   }
   json_object_foreach (value, key, item)
-    read_encodings (item);
+    work_read_encodings (item);
 }
 
 int
@@ -97,7 +97,7 @@ work_ask (struct cli *cli, const char *method, char *take_target,
   if (request.cancel_fd < 0
       || client_call (cli->daemon, &request, out, err) < 0)
     return -1;
-  read_encodings (*out);
+  work_read_encodings (*out);
   return 0;
 }
 

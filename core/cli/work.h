@@ -22,6 +22,9 @@ int work_daemon (struct cli *cli, struct client **out, struct error **err);
 int work_ask (struct cli *cli, const char *method, char *take_target,
               const json_t *body, json_t **out, struct error **err);
 
+/* Of a daemon's reply, bytes as they are printed. */
+void work_read_encodings (json_t *value);
+
 /* As the functions of sandbox.h. */
 int work_list (struct cli *cli, json_t **out, struct error **err);
 int work_info (struct cli *cli, const char *id, json_t **out,

@@ -82,6 +82,12 @@ int client_read_all (struct client_reply *reply, void *bytes, size_t size,
 /* The whole body as JSON; NULL when there is none. */
 int client_json (struct client_reply *reply, json_t **out,
                  struct error **err);
+/* The next line of a body of JSON, one a line; *out NULL: its end.  `lines`
+ * begins as zeroes. */
+int client_line (struct client_reply *reply, struct coffer_buffer *lines,
+                 json_t **out, struct error **err);
+/* {"code", "message" …} of a reply as the error that it is: -1; 0: it is none. */
+int client_error (const json_t *object, struct error **err);
 /* So many bytes are of no use. */
 int client_skip (struct client_reply *reply, uint64_t size,
                  struct error **err);

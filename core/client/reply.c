@@ -19,6 +19,7 @@
 #define HEAD_LINES 64
 #define LINE_BYTES 4096
 #define JSON_BYTES (64u << 20)
+#define LINES_BYTES (1u << 20)
 #define STALL_NS (INT64_C (30) * 1000000000)
 
 static int
@@ -373,9 +374,36 @@ client_json (struct client_reply *reply, json_t **out, struct error **err)
   return 0;
 }
 
+int
+client_line (struct client_reply *reply, struct coffer_buffer *lines,
+             json_t **out, struct error **err)
+{
+  coffer_unfilled char bytes[4096];
+  const char *end;
+  ssize_t n;
+
+  *out = NULL;
+  while (!(end = lines->size ? memchr (lines->data, '\n', lines->size)
+                             : NULL)) {
+    n = client_read (reply, bytes, sizeof bytes, err);
+    if (n <= 0)
+      return n < 0 ? -1 : lines->size ? broken ("ended in the middle", err) : 0;
+    coffer_buffer_add (lines, bytes, (size_t) n);
+    if (lines->failed)
+      return error_set (err, E_NO_MEMORY, 0, "the daemon's reply");
+    if (lines->size > LINES_BYTES)
+      return broken ("has a line that is too long", err);
+  }
+  if (json_parse (lines->data, (size_t) (end - lines->data), out, err) < 0)
+    return error_wrap (err, "the daemon's reply");
+  lines->size -= (size_t) (end + 1 - lines->data);
+  memmove (lines->data, end + 1, lines->size + 1);
+  return 0;
+}
+
 /* Only codes that are known here; the rest is what the table says of it. */
-static int
-error_from (const json_t *object, struct error **err)
+int
+client_error (const json_t *object, struct error **err)
 {
   static const char *const words[] = {
     [RETRY_NO] = "no", [RETRY_YES] = "yes", [RETRY_UNKNOWN] = "unknown"
@@ -413,7 +441,7 @@ answer_error (struct client_reply *reply, struct error **err)
   auto_json json_t *body = NULL;
 
   if (client_json (reply, &body, &ignored) == 0
-      && error_from (json_object_get (body, "error"), err) < 0)
+      && client_error (json_object_get (body, "error"), err) < 0)
     return -1;
   return error_set (err, E_CONNECT_FAILED, 0,
                     "the daemon answered with status %d", status);

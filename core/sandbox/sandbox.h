@@ -127,6 +127,10 @@ void host_sweep_soon (struct host *host);
 
 /* ---- life cycle --------------------------------------------------------- */
 
+/* For who waits for one and may leave: time enough to pull an image.  A call
+ * without a deadline has a minute. */
+#define SANDBOX_CREATE_MS (15 * 60000)
+
 int sandbox_create (struct host *host, const struct sandbox_request *request,
                     const struct provider_call *call,
                     struct sandbox_record **out, json_t **applied,

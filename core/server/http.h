@@ -77,6 +77,8 @@ struct provider_call request_call (const struct request *request);
 /* For who must have answered sooner than others: the deadline is no later than
  * that, and cancel_fd is readable then. */
 void request_hasten (struct request *request, int64_t deadline_ns);
+/* For who tells meanwhile how far it is: no sooner than that. */
+void request_prolong (struct request *request, int64_t deadline_ns);
 
 /* ---- replies: one of them, once ----------------------------------------- */
 

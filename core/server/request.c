@@ -98,12 +98,24 @@ request_call (const struct request *request)
                                  .cancel_fd = request->cancel_fd };
 }
 
-void
-request_hasten (struct request *request, int64_t deadline_ns)
+static void
+set_deadline (struct request *request, int64_t deadline_ns)
 {
-  if (deadline_ns >= request->deadline_ns)
-    return;
   request->deadline_ns = deadline_ns;
   connection_set (exchange_of (request)->connection, CONNECTION_WORKS,
                   deadline_ns);
+}
+
+void
+request_hasten (struct request *request, int64_t deadline_ns)
+{
+  if (deadline_ns < request->deadline_ns)
+    set_deadline (request, deadline_ns);
+}
+
+void
+request_prolong (struct request *request, int64_t deadline_ns)
+{
+  if (deadline_ns > request->deadline_ns)
+    set_deadline (request, deadline_ns);
 }

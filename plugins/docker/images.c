@@ -4,8 +4,12 @@
 #define _GNU_SOURCE
 
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <coffer/fd.h>
 #include <coffer/files.h>
@@ -137,8 +141,14 @@ docker_image_entrypoint (struct coffer_call *call, struct docker *docker,
 
 #define LAYERS 128
 
+#define BEAT_NS INT64_C (1000000000)
+
 struct pull {
   struct coffer_call *call;
+  const char *what;             /* for people */
+  pthread_mutex_t lock;         /* of what is told: done and total */
+  uint64_t done, total;
+  int over;                     /* an eventfd, readable at the end */
   struct {
     char id[16];
     uint64_t done, total;
@@ -146,6 +156,31 @@ struct pull {
   size_t n_layers;
   char failed[512];
 };
+
+static void
+tell_pull (struct pull *pull, uint64_t done, uint64_t total)
+{
+  pthread_mutex_lock (&pull->lock);
+  pull->done = done;
+  pull->total = total;
+  coffer_progress (pull->call, done, total, pull->what);
+  pthread_mutex_unlock (&pull->lock);
+}
+
+/* An engine says nothing while nothing comes: who waits is told that, too. */
+static void *
+beat (void *data)
+{
+  struct pull *pull = data;
+
+  while (coffer_wait_fd (pull->over, POLLIN, coffer_now_ns () + BEAT_NS, -1)
+         == 0) {
+    pthread_mutex_lock (&pull->lock);
+    coffer_progress (pull->call, pull->done, pull->total, pull->what);
+    pthread_mutex_unlock (&pull->lock);
+  }
+  return NULL;
+}
 
 static void
 take_layer (struct pull *pull, const char *id, const json_t *detail)
@@ -169,7 +204,7 @@ take_layer (struct pull *pull, const char *id, const json_t *detail)
     all_done += pull->layers[i].done;
     all += pull->layers[i].total;
   }
-  coffer_progress (pull->call, all_done, all, "pulling the image");
+  tell_pull (pull, all_done, all);
 }
 
 /* The status has gone out as 200 before a pull fails. */
@@ -207,11 +242,52 @@ fail_pull (struct coffer_call *call, const char *image, const char *why)
                       text.failed ? "the image cannot be pulled" : text.data);
 }
 
+/* Who waits longer may still get it. */
+static int32_t
+fail_slow (struct coffer_call *call, const char *image)
+{
+  coffer_autobuffer struct coffer_buffer text = {0};
+
+  coffer_buffer_printf (&text, "pull %s: not there in time: its registry is "
+                        "slow, or does not answer; a longer `pull_timeout` or "
+                        "deadline waits longer, and docker pull goes before",
+                        image);
+  return coffer_fail (call, COFFER_TIMEOUT, text.failed
+                      ? "the image was not pulled in time" : text.data);
+}
+
+/* The request, while another thread says that it is at work. */
+static int32_t
+ask_pull (struct docker *docker, struct pull *pull,
+          const struct coffer_http_request *request,
+          struct coffer_http_reply *reply)
+{
+  const uint64_t one = 1;
+  pthread_t thread;
+  int is_beating;
+  int32_t code;
+
+  pthread_mutex_init (&pull->lock, NULL);
+  pull->over = eventfd (0, EFD_CLOEXEC);
+  tell_pull (pull, 0, 0);
+  is_beating = pull->over >= 0
+               && pthread_create (&thread, NULL, beat, pull) == 0;
+  code = coffer_http_do (docker->http, pull->call, request, reply);
+  if (is_beating) {
+    while (write (pull->over, &one, sizeof one) < 0 && errno == EINTR)
+      ;
+    pthread_join (thread, NULL);
+  }
+  coffer_fd_close (&pull->over);
+  pthread_mutex_destroy (&pull->lock);
+  return code;
+}
+
 static int32_t
 pull_within (struct coffer_call *call, struct docker *docker,
              const char *image)
 {
-  coffer_autobuffer struct coffer_buffer path = {0};
+  coffer_autobuffer struct coffer_buffer path = {0}, what = {0};
   docker_autowiped struct coffer_buffer credentials = {0};
   coffer_autoreply struct coffer_http_reply reply = {0};
   struct pull pull = {.call = call};
@@ -230,13 +306,16 @@ pull_within (struct coffer_call *call, struct docker *docker,
   if (!strchr (image, '@') && !strchr (strrchr (image, '/')
                                        ? strrchr (image, '/') : image, ':'))
     coffer_buffer_add_string (&path, "&tag=latest");
-  if (path.failed || credentials.failed)
+  coffer_buffer_printf (&what, "pulling %s", image);
+  if (path.failed || credentials.failed || what.failed)
     return coffer_fail_errno (call, ENOMEM, "a pull");
   headers[0] = credentials.data;
   request.path = path.data;
-  coffer_progress (call, 0, 0, "pulling the image");
-  code = coffer_http_do (docker->http, call, &request, &reply);
+  pull.what = what.data;
+  code = ask_pull (docker, &pull, &request, &reply);
   ended = coffer_http_json_lines_end (&lines);
+  if (code == COFFER_TIMEOUT)
+    return fail_slow (call, image);
   if (code != COFFER_OK)
     return coffer_http_fail (call, &reply);
   if (reply.status >= 400 || *pull.failed)

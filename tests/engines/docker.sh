@@ -4,6 +4,7 @@
 . "$COFFER_SOURCE/tests/engines/hello.sh"
 . "$COFFER_SOURCE/tests/engines/provider.sh"
 . "$COFFER_SOURCE/tests/engines/registry.sh"
+. "$COFFER_SOURCE/tests/engines/hang-lib.sh"
 . "$COFFER_SOURCE/tests/engines/trees.sh"
 . "$COFFER_SOURCE/tests/e2e/kit-lib.sh"
 needs python3
@@ -14,5 +15,6 @@ provider_setup
 list_all
 list_images
 list_registry
+list_hang
 list_kit 'exec.t*'
 engine_finish

@@ -2,7 +2,7 @@
 # Container engines, each started by its scenario.  Not of `make check`, which
 # needs none of them; contrib/check installs what they need.
 ENGINES = %D%/docker.sh %D%/podman.sh %D%/rootless.sh %D%/gvisor.sh %D%/tls.sh
-EXTRA_DIST += $(ENGINES) %D%/hello.sh %D%/lib.sh %D%/provider.sh %D%/registry.sh \
+EXTRA_DIST += $(ENGINES) %D%/hang.py %D%/hang-lib.sh %D%/hello.sh %D%/lib.sh %D%/provider.sh %D%/registry.sh \
   %D%/trees.sh %D%/tls-lib.sh %D%/matrix.py %D%/bench.sh
 
 check-engines: all

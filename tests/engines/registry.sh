@@ -105,6 +105,35 @@ list_registry_helper () {
   ok "$engine: which is gone again" registry_forget
 }
 
+# By a daemon, whose events say how far it is, until it is there.
+list_registry_events () {
+  "$COFFER_BUILD/coffer" serve --listen none --json >"$T/serve.out" 2>"$T/serve.err" &
+  serve=$!
+  soon 30 grep -q '"socket"' "$T/serve.out"
+  inside tc qdisc add dev lo root tbf rate 60mbit burst 256kb latency 1s
+  curl -sS --max-time 100 -H 'Accept: application/x-ndjson' -d \
+    "{\"provider\": \"$provider\", \"image\": \"$registry/fetched:1\"}" \
+    --unix-socket "$(sed -n 's/.*"socket": *"\([^"]*\)".*/\1/p' "$T/serve.out")" \
+    http://localhost/api/v1/sandboxes >"$T/events" 2>"$err"
+  inside tc qdisc del dev lo root
+  is "$engine: a daemon's events say what is pulled, and of how much" \
+    "$(events '{l["what"] for l in lines[:-1]}, max (l["total"] for l in lines[:-1]) > 20000000')" \
+    "({'pulling $registry/fetched:1'}, True)"
+  is "$engine: more and more of it" \
+    "$(events 'len ({l["done"] for l in lines[:-1] if l["total"] > 20000000}) >= 3')" True
+  is "$engine: and the last has the sandbox" \
+    "$(events 'lines[-1]["event"], lines[-1]["sandbox"]["state"]')" \
+    "('created', 'running')"
+  run coffer sandbox kill "$(events 'lines[-1]["sandbox"]["id"]')"
+  is "$engine: which is one" "$status" 0
+  end "$serve"
+}
+events () { # EXPRESSION over `lines`
+  python3 -c 'import json, sys
+lines = [json.loads (l) for l in open (sys.argv[1])]
+print (eval (sys.argv[2]))' "$T/events" "$1"
+}
+
 # With the password of the docker command's own file, over a wire that takes some
 # seconds for it.
 list_registry_pull () {
@@ -113,7 +142,7 @@ list_registry_pull () {
     sandbox create --image "$registry/fetched:1" >"$out" 2>&1
   inside tc qdisc del dev lo root
   like "$engine: what is pulled has a bar on a terminal" "$(cat "$out")" \
-    'pulling the image.*[0-9] [KM]iB'
+    'pulling 127.0.0.1:5000/fetched:1 .*[0-9] [KM]iB'
   id=$(grep -o 'sb-[0-9a-z]\{26\}' "$out" | tail -1)
   run coffer sandbox exec "$id" -- test -s /bytes
   is "$engine: and is there" "$status" 0
@@ -125,6 +154,8 @@ list_registry_pull () {
     "$registry/fetched:1@$(json "$T/image" 'd["Id"]')"
   run coffer sandbox kill "$id"
   ok "$engine: it is gone again" registry_forget
+  list_registry_events
+  ok "$engine: it is gone once more" registry_forget
   run coffer sandbox create --image "$registry/fetched@$digest"
   is "$engine: an image is pulled by its digest" "$status" 0
   id=$(cat "$out")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The daemon from outside, by curl and by sockets.
-EXTRA_DIST += %D%/corpus.py %D%/exposition.py %D%/lib.sh %D%/peer.py %D%/sink.py
+EXTRA_DIST += %D%/corpus.py %D%/exposition.py %D%/lib.sh %D%/peer.py %D%/sink.py \
+  %D%/pulls-engine.py
 EXTRA_DIST += %D%/client.py %D%/files-client.py %D%/folders-client.py \
   %D%/inside.py %D%/ports-client.py
 SCENARIOS += \
@@ -21,6 +22,7 @@ SCENARIOS += \
   %D%/others.sh \
   %D%/ports.sh \
   %D%/providers.sh \
+  %D%/pulls.sh \
   %D%/serve-manual.sh \
   %D%/serve.sh \
   %D%/upgrade.sh

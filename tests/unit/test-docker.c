@@ -298,6 +298,10 @@ test_pull (void **state)
      .body = "{\"id\":\"a\",\"progressDetail\":{\"current\":1,\"total\":9}}"},
     {.request = "POST /v1.41/containers/create", .status = 404},
     {.request = "GET /v1.41/containers/" NAME "/json", .status = 404},
+    {.request = "POST /v1.41/containers/create", .status = 404},
+    {.request = "POST /v1.41/images/create?fromImage=bb:1",
+     .code = COFFER_TIMEOUT},
+    {.request = "GET /v1.41/containers/" NAME "/json", .status = 404},
     END,
   };
   struct coffer_sandbox_spec spec = no_spec ();
@@ -311,6 +315,9 @@ test_pull (void **state)
   fakehost_reset (&host, HARNESS_PATIENCE_MS);
   assert_int_equal (create (&spec), COFFER_INVALID);
   assert_true (host.progress >= 2);
+  fakehost_reset (&host, HARNESS_PATIENCE_MS);
+  assert_int_equal (create (&spec), COFFER_TIMEOUT);
+  assert_non_null (strstr (host.message, "pull bb:1: not there in time"));
   engine_done ();
 }
 

@@ -10,8 +10,8 @@
 
 #include "base/text.h"
 #include "sandbox/execs.h"
+#include "server/api/create.h"
 #include "server/api/own.h"
-#include "server/api/spec.h"
 #include "server/api/idempotency.h"
 #include "server/observe.h"
 #include "server/surfaces.h"
@@ -22,8 +22,8 @@
 
 /* ---- making --------------------------------------------------------------- */
 
-static json_t *
-created_json (const struct sandbox_record *record, json_t *take_applied)
+json_t *
+create_json (const struct sandbox_record *record, json_t *take_applied)
 {
   return json_pack ("{s:s, s:s, s:s?, s:s, s:I, s:I, s:o?}", "id", record->id,
                     "provider", record->provider, "native_id",
@@ -77,18 +77,22 @@ name_of (const char *word)
   return word && text_is_id (word) ? word : NULL;
 }
 
-static int
-make (struct request *request, const struct sandbox_request *spec,
-      struct sandbox_record **record, json_t **applied, struct error **err)
+int
+create_make (struct request *request, const struct sandbox_request *spec,
+             const struct provider_sink *sink, struct sandbox_record **record,
+             json_t **applied, struct error **err)
 {
   struct provider_call call = request_call (request);
   struct observe_run run = { .kind = OBSERVE_CREATE,
                              .provider = name_of (spec->provider),
                              .profile = name_of (spec->profile),
                              .began_ns = coffer_now_ns () };
-  int r = sandbox_create (request->server->host, spec, &call, record, applied,
-                          err);
+  int r;
 
+  if (sink)
+    call.sink = *sink;
+  r = sandbox_create (request->server->host, spec, &call, record, applied,
+                      err);
   if (r == 0) {
     run.provider = (*record)->provider;
     run.sandbox = (*record)->id;
@@ -96,6 +100,24 @@ make (struct request *request, const struct sandbox_request *spec,
   run.verdict = r == 0 ? "ok" : observe_verdict (err ? *err : NULL);
   observe_run (request, &run);
   return r;
+}
+
+int
+create_reply (struct request *request, const struct sandbox_record *record,
+              json_t *take_applied, struct error **err)
+{
+  return created_reply (request, record->id,
+                        create_json (record, take_applied), err);
+}
+
+/* A reply that is kept for a key is one that is there at once. */
+static int
+wants_lines (const struct request *request)
+{
+  const char *accept = request_header (request, "Accept");
+
+  return accept && strstr (accept, "application/x-ndjson")
+         && !request_header (request, "Idempotency-Key");
 }
 
 static int
@@ -112,10 +134,11 @@ create (struct request *request, struct error **err)
     return -1;
   if (again)
     return created_before (request, spec.request.id, err);
-  if (make (request, &spec.request, &record, &applied, err) < 0)
+  if (wants_lines (request))
+    return create_follow (request, &spec, err);
+  if (create_make (request, &spec.request, NULL, &record, &applied, err) < 0)
     return -1;
-  if (created_reply (request, record->id, created_json (record, applied), err)
-      == 0)
+  if (create_reply (request, record, applied, err) == 0)
     return 0;
   /* Nobody is told of it: what is reported as failed is not there. */
   sandbox_kill (host, NULL, record->id, NULL, &gone, NULL);
