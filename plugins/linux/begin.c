@@ -71,22 +71,31 @@ helper_reap (void)
     ;
 }
 
+/* Of a process's own folder in /proc; -1: it is not there. */
+static int
+proc_read (pid_t pid, const char *name, char *text, size_t size)
+{
+  coffer_autoclose int fd = -1;
+  char path[40];
+  ssize_t n;
+
+  snprintf (path, sizeof path, "/proc/%d/%s", (int) pid, name);
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  n = fd < 0 ? -1 : read (fd, text, size - 1);
+  text[n < 0 ? 0 : n] = '\0';
+  return n > 0 ? 0 : -1;
+}
+
 /* In clock ticks since boot; 0: nobody knows. */
 static unsigned long long
 born (pid_t pid)
 {
-  coffer_autoclose int fd = -1;
   unsigned long long start = 0;
-  char path[40], text[1024];
+  char text[1024];
   const char *at;
-  ssize_t n;
 
-  snprintf (path, sizeof path, "/proc/%d/stat", (int) pid);
-  fd = open (path, O_RDONLY | O_CLOEXEC);
-  n = fd < 0 ? -1 : read (fd, text, sizeof text - 1);
-  if (n <= 0)
+  if (proc_read (pid, "stat", text, sizeof text) == -1)
     return 0;
-  text[n] = '\0';
   at = strrchr (text, ')');     /* its name may hold anything */
   if (!at || sscanf (at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u"
                      " %*u %*d %*d %*d %*d %*d %*d %llu", &start) != 1)
@@ -94,13 +103,31 @@ born (pid_t pid)
   return start;
 }
 
+/* How many numbers it has, one in each pid namespace; 0: nobody knows. */
+static int
+numbers (pid_t pid)
+{
+  char text[4096];
+  const char *at;
+  int count = 0;
+
+  if (proc_read (pid, "status", text, sizeof text) == -1)
+    return 0;
+  at = strstr (text, "\nNSpid:");
+  for (at = at ? at + 1 : ""; *at && *at != '\n'; at++)
+    count += *at == '\t';
+  return count;
+}
+
 /* The init of a helper that was ended before it told of it is this process's
- * child, and is known by its age alone: between the helper and what has executed
- * this program nobody makes another. */
+ * child.  It is younger than the helper, as are those that this program has
+ * started itself; but none of those is in a pid namespace of its own before
+ * this provider is opened. */
 static void
 untold_reap (void)
 {
   const unsigned long long begin = born (helper);
+  const int own = numbers (getpid ());
   unsigned long long start;
   char path[40], text[4096], *at = text, *end;
   coffer_autoclose int fd = -1;
@@ -113,7 +140,8 @@ untold_reap (void)
   text[n < 0 ? 0 : n] = '\0';
   for (; (pid = (pid_t) strtol (at, &end, 10)) > 0 && *end == ' '; at = end) {
     start = born (pid);
-    if (!begin || start < begin || (start == begin && pid <= helper))
+    if (!begin || start < begin || (start == begin && pid <= helper)
+        || own == 0 || numbers (pid) <= own)
       continue;
     kill (pid, SIGKILL);
     while (waitpid (pid, NULL, __WALL) == -1 && errno == EINTR)
