@@ -299,7 +299,9 @@ make_stage (int folder, char name[32])
                                  | O_CLOEXEC);
     if (fd >= 0 && path_hold (fd) == 0)
       return coffer_fd_steal (&fd);
-  } while ((errno == EEXIST || errno == EWOULDBLOCK) && --tries > 0);
+    /* Who takes it for left behind removes it, before or after it is open. */
+  } while ((errno == EEXIST || errno == ENOENT || errno == EWOULDBLOCK)
+           && --tries > 0);
   return -1;
 }
 
