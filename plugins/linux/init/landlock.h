@@ -39,9 +39,10 @@ struct landlock_shape {
 };
 
 /* What this code knows, cut to what the kernel says it knows.  What is handled
- * is denied unless a rule grants it; TCP has no rules, so it is handled only
- * where nothing speaks it.  Between ABI 6 and 9 come flags about logs and
- * threads that are not used here, and what is above 9 is not known here. */
+ * is denied unless a rule grants it; of TCP a sandbox has no rules, so it is
+ * handled only where nothing speaks it, or whoever asks grants ports.  Between
+ * ABI 6 and 9 come flags about logs and threads that are not used here, and what
+ * is above 9 is not known here. */
 static inline struct landlock_shape
 landlock_negotiate (long abi, int without_tcp)
 {
