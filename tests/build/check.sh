@@ -3,6 +3,8 @@
 # contrib/check, of a build that is none: which tests that fail beside the others
 # are tried once more, and that nothing of what it began outlives it.
 . "$COFFER_SOURCE/tests/build/tap.sh"
+# Of a make that runs this test alone TESTS would be that of those below.
+unset MAKEFLAGS MFLAGS MAKELEVEL
 plan 12
 
 # `make check` there runs the words of TESTS: each prints what its file one, or from
