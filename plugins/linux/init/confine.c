@@ -233,8 +233,6 @@ facts_nested (struct facts *facts)
 void
 confine_prepare (const struct plan *plan)
 {
-  if (LAYER_ON (RLIMITS))
-    limits_set (plan);
   if (LAYER_ON (LANDLOCK))
     landlock_rules (plan);
 }
@@ -242,6 +240,8 @@ confine_prepare (const struct plan *plan)
 void
 confine_all (const struct plan *plan, struct facts *facts)
 {
+  if (LAYER_ON (RLIMITS))
+    limits_set (plan);
   if (LAYER_ON (CAPS) && LAYER_ON (NNP))
     capabilities_drop ();
   if (LAYER_ON (NNP))
