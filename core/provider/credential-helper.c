@@ -60,6 +60,24 @@ is_name (const char *name)
 
 /* ---- which program -------------------------------------------------------- */
 
+/* It is run by its path: nobody else may have a say in where that leads. */
+static int
+check_safe (const char *folder, int file, const char *program,
+            struct error **err)
+{
+  coffer_autoclose int dir = place_open_trusted_dir (folder, err);
+  struct stat st;
+
+  if (dir < 0 || place_check_trusted (file, program, err) < 0)
+    return -1;
+  /* The rule lets everybody have links in a sticky folder. */
+  if (fstat (dir, &st) < 0 || (st.st_mode & S_ISVTX
+                               && st.st_mode & (S_IWGRP | S_IWOTH)))
+    return error_set (err, E_UNSAFE_FILE, 0, "%s is writable by others",
+                      folder);
+  return 0;
+}
+
 /* 1: it is there and safe; 0: it is not there; -1: it is not safe. */
 static int
 look_in (const char *folder, const char *program, struct error **err)
@@ -73,8 +91,7 @@ look_in (const char *folder, const char *program, struct error **err)
   if (file < 0 || fstat (file, &st) < 0 || !S_ISREG (st.st_mode)
       || faccessat (dir, program, X_OK, AT_EACCESS) < 0)
     return 0;
-  return place_check_trusted (dir, folder, err) < 0
-                 || place_check_trusted (file, program, err) < 0 ? -1 : 1;
+  return check_safe (folder, file, program, err) < 0 ? -1 : 1;
 }
 
 /* NULL: there is none that is safe to run. */

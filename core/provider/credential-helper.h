@@ -3,9 +3,9 @@
  * are given a server on standard input and answer with a user and a secret.
  *
  * The program is looked for in PATH, in folders that are root's or the user's and
- * that others cannot write.  It is run without a shell, in a folder that is
- * nobody's, with the few variables that stores of secrets need, within a deadline
- * and with a cap on what it says.  Nothing that it says is shown. */
+ * that others cannot write, as are those above them.  It is run without a shell, in
+ * a folder that is nobody's, with the few variables that stores of secrets need,
+ * within a deadline and with a cap on what it says.  Nothing that it says is shown. */
 
 #ifndef PROVIDER_CREDENTIAL_HELPER_H
 #define PROVIDER_CREDENTIAL_HELPER_H

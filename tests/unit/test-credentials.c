@@ -218,10 +218,30 @@ what_others_may_write_is_not_run (void **state)
   helper ("trap", body);
   assert_int_equal (chmod (bin, 0777), 0);
   assert_refused ("{\"credsStore\":\"trap\"}", SERVER, "is not run");
+  assert_int_equal (chmod (bin, 01777), 0);     /* links there are anybody's */
+  assert_refused ("{\"credsStore\":\"trap\"}", SERVER, "is not run");
   assert_int_equal (chmod (bin, 0755), 0);
   write_text ("bin/docker-credential-trap", "#!/bin/sh\n", 0777);
   assert_refused ("{\"credsStore\":\"trap\"}", SERVER, "writable by others");
   assert_int_equal (access (ran, F_OK), -1);
+}
+
+static void
+what_lies_where_others_may_write_is_not_run (void **state)
+{
+  auto_free char *above = text_printf ("%s/above", folder);
+  auto_free char *below = text_printf ("%s/below", above);
+  auto_free char *path = strdup (getenv ("PATH"));
+
+  (void) state;
+  assert_int_equal (mkdir (above, 0755), 0);
+  assert_int_equal (mkdir (below, 0755), 0);
+  write_text ("above/below/docker-credential-high", "#!/bin/sh\n", 0755);
+  setenv ("PATH", below, 1);
+  assert_refused ("{\"credsStore\":\"high\"}", SERVER, "gave no JSON");
+  assert_int_equal (chmod (above, 0777), 0);
+  assert_refused ("{\"credsStore\":\"high\"}", SERVER, "is not run");
+  setenv ("PATH", path, 1);
 }
 
 static void
@@ -360,6 +380,7 @@ main (void)
     cmocka_unit_test (names_and_servers_are_words),
     cmocka_unit_test (a_helper_that_hangs_is_ended),
     cmocka_unit_test (what_others_may_write_is_not_run),
+    cmocka_unit_test (what_lies_where_others_may_write_is_not_run),
     cmocka_unit_test (a_helper_sees_little_of_the_caller),
     cmocka_unit_test (a_worker_is_told_which_servers_have_a_helper),
     cmocka_unit_test (each_part_of_an_entry_is_a_secret_but_the_name),
