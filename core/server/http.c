@@ -610,7 +610,8 @@ exchange_end (struct exchange *exchange)
   struct request *request = &exchange->request;
   size_t i;
 
-  if (exchange->handling)
+  /* What is still at work for it, or for its reply, is waited for below. */
+  if (exchange->handling || exchange->reply.stream)
     connection_cancel (exchange->connection);
   end_stream (exchange);
   observe_request (request, exchange->reply.status, exchange->reply.sent);
