@@ -31,7 +31,8 @@ document_of (const struct credential *credential)
                         credential->secret);
 }
 
-/* Its end to read, or -1. */
+/* Its end to read, or -1.  Of a user with many pipes a new one holds less than
+ * that, and is not waited for. */
 static int
 hand_over (const json_t *document)
 {
@@ -43,6 +44,7 @@ hand_over (const json_t *document)
     return -1;
   if (json_dumpb (document, text, size, JSON_COMPACT) != size
       || pipe2 (ends, O_CLOEXEC) < 0
+      || fcntl (ends[1], F_SETFL, O_NONBLOCK) < 0
       || coffer_write_all (ends[1], text, size) < 0)
     coffer_fd_close (&ends[0]);
   coffer_fd_close (&ends[1]);
