@@ -19,7 +19,8 @@
 #define DEFAULT_DEADLINE_NS (60 * 1000000000LL)
 
 /* Some wait for something inside the sandbox, so that they never hold the lock of
- * a serial module; and some last as long as a peer or a registry does. */
+ * a serial module; and some last as long as a peer, a registry or a server inside
+ * does. */
 static unsigned
 op_kind (const struct contract_op *op)
 {
@@ -35,6 +36,7 @@ op_kind (const struct contract_op *op)
   case COFFER_OP_archive_export:
   case COFFER_OP_archive_import:
   case COFFER_OP_snapshot_create:
+  case COFFER_OP_port_dial:
     return GATE_LONG;
   default:
     return 0;
