@@ -165,24 +165,25 @@ owner_is_trusted (const struct stat *st)
 }
 
 /* A group of one, named after its user: what Ubuntu gives each user along with
- * a umask of 002, so that every folder of theirs is writable by it. */
+ * a umask of 002, so that every folder of theirs is writable by it.  Other threads
+ * may be asking too; one that needs more room has more members. */
 static int
 group_is_private (const struct stat *st)
 {
-  const struct passwd *user;
-  const struct group *group;
-  int result = 0;
+  coffer_unfilled char user_bytes[4096], group_bytes[4096];
+  struct passwd user, *found = NULL;
+  struct group group, *its = NULL;
 
-  if (st->st_uid == 0 || st->st_gid != getegid ())
+  if (st->st_uid == 0 || st->st_gid != getegid ()
+      || getpwuid_r (st->st_uid, &user, user_bytes, sizeof user_bytes, &found)
+           != 0
+      || !found || user.pw_gid != st->st_gid
+      || getgrgid_r (st->st_gid, &group, group_bytes, sizeof group_bytes, &its)
+           != 0
+      || !its || strcmp (user.pw_name, group.gr_name) != 0)
     return 0;
-  user = getpwuid (st->st_uid);
-  group = user ? getgrgid (st->st_gid) : NULL;
-  if (group && user->pw_gid == st->st_gid
-      && strcmp (user->pw_name, group->gr_name) == 0)
-    result = !group->gr_mem[0]
-             || (strcmp (group->gr_mem[0], user->pw_name) == 0
-                 && !group->gr_mem[1]);
-  return result;
+  return !group.gr_mem[0]
+         || (strcmp (group.gr_mem[0], user.pw_name) == 0 && !group.gr_mem[1]);
 }
 
 static int
