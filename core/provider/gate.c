@@ -82,10 +82,20 @@ gate_most_endless (const struct gate *gate)
   return all_but (gate, 2);
 }
 
+/* Of few calls both shares would be the same, and one who waits for commands
+ * alone would leave nothing to what moves files. */
+static uint64_t
+most_waits (const struct gate *gate)
+{
+  const uint64_t waits = all_but (gate, 4);
+
+  return waits > 1 && waits == all_but (gate, 8) ? waits - 1 : waits;
+}
+
 static int
 is_crowded (const struct gate *gate, unsigned kind)
 {
-  return ((kind & GATE_WAITS) && gate->n_waits >= all_but (gate, 4))
+  return ((kind & GATE_WAITS) && gate->n_waits >= most_waits (gate))
          || ((kind & (GATE_WAITS | GATE_LONG))
              && gate->n_waits + gate->n_long >= all_but (gate, 8))
          || ((kind & GATE_ENDLESS)

@@ -4,9 +4,10 @@
  *
  * What lasts as long as somebody else pleases leaves room for the rest, so that a
  * sandbox can be looked at and killed whatever others do: waiting for commands has
- * three quarters, and with it what moves bytes, connects or makes sandboxes seven
- * eighths.  Calls that end when their caller has had enough have half, and one more
- * is refused at once: nobody can say how long it would wait. */
+ * three quarters (of three or four calls one less), and with it what moves bytes,
+ * connects or makes sandboxes seven eighths.  Calls that end when their caller has
+ * had enough have half, and one more is refused at once: nobody can say how long it
+ * would wait. */
 
 #ifndef PROVIDER_GATE_H
 #define PROVIDER_GATE_H

@@ -169,6 +169,24 @@ what_lasts_leaves_room_for_the_rest (void **state)
 }
 
 static void
+of_few_calls_each_kind_has_one (void **state)
+{
+  struct gate gate;
+  uint64_t limit;
+
+  (void) state;
+  for (limit = 3; limit <= 5; limit++) {
+    assert_int_equal (gate_init (&gate, 0, limit), 0);
+    enter (&gate, GATE_WAITS, (int) limit - 2);
+    assert_int_equal (try_to_enter (&gate, GATE_WAITS), COFFER_TIMEOUT);
+    enter (&gate, GATE_LONG, 1);
+    assert_int_equal (try_to_enter (&gate, GATE_LONG), COFFER_TIMEOUT);
+    enter (&gate, 0, 1);
+    gate_fini (&gate);
+  }
+}
+
+static void
 calls_without_an_end_are_refused_and_not_queued (void **state)
 {
   struct gate gate;
@@ -237,9 +255,9 @@ one_watch_too_many_is_refused_and_calls_go_on (void **state)
   enter (gate, GATE_WAITS | GATE_ENDLESS, 2);
   assert_int_equal (watch (fixture->provider, said), COFFER_LIMIT);
   assert_non_null (strstr (said, "2 such calls run already"));
-  enter (gate, GATE_WAITS, 1);
+  enter (gate, GATE_LONG, 1);
   assert_int_equal (fixture_say (fixture, "ok:x", 5000, -1, &heard, NULL), 0);
-  gate_leave (gate, GATE_WAITS);
+  gate_leave (gate, GATE_LONG);
   gate_leave (gate, GATE_WAITS | GATE_ENDLESS);
   /* With room the module is asked, which has no such operation. */
   assert_int_equal (watch (fixture->provider, said), COFFER_UNSUPPORTED);
@@ -556,6 +574,7 @@ main (void)
     cmocka_unit_test (messages_are_one_bounded_line),
     cmocka_unit_test (the_gate_counts_and_waits),
     cmocka_unit_test (what_lasts_leaves_room_for_the_rest),
+    cmocka_unit_test (of_few_calls_each_kind_has_one),
     cmocka_unit_test (calls_without_an_end_are_refused_and_not_queued),
     cmocka_unit_test (one_watch_too_many_is_refused_and_calls_go_on),
     cmocka_unit_test (both_ways_of_running_look_the_same),
