@@ -53,16 +53,14 @@ is_begun (struct making *making)
          && !found.running && found.created_ns >= making->began_ns - SECOND_NS;
 }
 
-/* With time of its own, and whatever the caller wants by now. */
+/* Whatever the caller wants by now; the host kills what is left. */
 static void
 undo (struct making *making, int64_t deadline_ns)
 {
   struct coffer_call *call = making->call;
-  const int64_t most = coffer_now_ns () + 5 * SECOND_NS;
   struct docker_hush hush;
 
-  deadline_ns += SECOND_NS / 4;
-  docker_hush_until (call, &hush, deadline_ns < most ? deadline_ns : most);
+  docker_hush_undo (call, &hush, deadline_ns);
   if (making->id[0] || is_begun (making))
     docker_remove (call, making->docker, making->name);
   else if (making->engine.kind == ENGINE_PODMAN)

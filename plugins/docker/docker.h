@@ -116,12 +116,10 @@ struct docker_hush {
   int64_t deadline_ns;
 };
 void docker_hush (struct coffer_call *call, struct docker_hush *hush);
-/* And it is given up by nobody, and has a time of its own: for taking back what
- * was begun, also when the call's time is over. */
-void docker_hush_until (struct coffer_call *call, struct docker_hush *hush,
-                        int64_t deadline_ns);
-/* For as long as the host lets a call live of which it waits for no more: what is
- * not taken back by then, the next who looks finds.  deadline_ns is the call's. */
+/* And it is given up by nobody, and has a time of its own, also when the call's is
+ * over: for taking back what was begun, as long as the host lets a call live of which
+ * it waits for no more.  What is not taken back by then, the next who looks finds.
+ * deadline_ns is the call's. */
 void docker_hush_undo (struct coffer_call *call, struct docker_hush *hush,
                        int64_t deadline_ns);
 void docker_unhush (struct coffer_call *call, const struct docker_hush *hush);

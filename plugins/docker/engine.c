@@ -102,15 +102,6 @@ docker_hush (struct coffer_call *call, struct docker_hush *hush)
   call->host = &hush->host;
 }
 
-void
-docker_hush_until (struct coffer_call *call, struct docker_hush *hush,
-                   int64_t deadline_ns)
-{
-  docker_hush (call, hush);
-  call->cancel_fd = -1;
-  call->deadline_ns = deadline_ns;
-}
-
 #define UNDO_NS INT64_C (5000000000)
 #define LATE_NS INT64_C (300000000)     /* what the host waits is half a second */
 
@@ -124,7 +115,9 @@ docker_hush_undo (struct coffer_call *call, struct docker_hush *hush,
   int64_t until = given_up || deadline_ns < now ? now : deadline_ns;
 
   until = until < now + UNDO_NS ? until : now + UNDO_NS;
-  docker_hush_until (call, hush, until + LATE_NS);
+  docker_hush (call, hush);
+  call->cancel_fd = -1;
+  call->deadline_ns = until + LATE_NS;
 }
 
 void
