@@ -44,18 +44,26 @@ docker_json_wipe (json_t **json)
 
 /* ---- the registry, and base64 ------------------------------------------- */
 
-/* "quay.io/a/b" is of quay.io, "a/b" of Docker's own. */
+/* What Docker's own registry is called where credentials are kept. */
+#define HUB "https://index.docker.io/v1/"
+#define HUB_SHORT "docker.io"
+
+/* "quay.io/a/b" is of quay.io; "a/b" and "docker.io/a/b" are of Docker's own. */
 static void
 registry_of (const char *image, struct coffer_buffer *out)
 {
   size_t size = strcspn (image, "/");
 
+  if (strncmp (image, HUB_SHORT "/", sizeof HUB_SHORT) == 0
+      || strncmp (image, "index." HUB_SHORT "/",
+                  sizeof "index." HUB_SHORT) == 0)
+    size = strlen (image);
   if (image[size] == '/' && (memchr (image, '.', size)
                              || memchr (image, ':', size)
                              || strncmp (image, "localhost/", 10) == 0))
     coffer_buffer_add (out, image, size);
   else
-    coffer_buffer_add_string (out, "https://index.docker.io/v1/");
+    coffer_buffer_add_string (out, HUB);
 }
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -151,7 +159,16 @@ ask_helper (struct coffer_call *call, const char *registry, json_t **out)
                         "what was expected");
 }
 
-/* An entry of the store. */
+static const json_t *
+entry_of (const json_t *store, const char *registry)
+{
+  const json_t *auths = json_object_get (store, "auths");
+  const json_t *entry = json_object_get (auths, registry);
+
+  return entry || strcmp (registry, HUB) != 0
+         ? entry : json_object_get (auths, HUB_SHORT);
+}
+
 static json_t *
 of_entry (const json_t *entry)
 {
@@ -188,8 +205,7 @@ docker_credentials (struct coffer_call *call, const struct docker *docker,
   if (is_helped (store, registry.data))
     code = ask_helper (call, registry.data, &kept);
   else
-    kept = of_entry (json_object_get (json_object_get (store, "auths"),
-                                      registry.data));
+    kept = of_entry (entry_of (store, registry.data));
   if (code != COFFER_OK || !kept)
     return code;
   json_object_set_new (kept, "serveraddress", json_string (registry.data));
