@@ -162,8 +162,9 @@ docker_fail (struct coffer_call *call, const struct coffer_http_reply *reply,
  * begun when that fails. */
 static const char unbegun[] = "{\"begun\":false}";
 
-/* Nothing where the reply says it best.  Before the first answer TLS is where it
- * goes wrong: who does not believe our certificate says so by hanging up. */
+/* Nothing where the reply says it best; but that there is no engine does not mean
+ * that a sandbox has gone.  Before the first answer TLS is where it goes wrong: who
+ * does not believe our certificate says so by hanging up. */
 static void
 tell_unreached (struct coffer_buffer *text, const char *engine,
                 const struct coffer_http_reply *reply, int is_first)
@@ -175,6 +176,17 @@ tell_unreached (struct coffer_buffer *text, const char *engine,
     coffer_buffer_printf (text, "the engine at %s speaks TLS: set "
                           "DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH, or the "
                           "provider's `engine` to https://", engine);
+  else if (reply->code == COFFER_NOT_FOUND)
+    coffer_buffer_printf (text, "what answers at %s is no container engine",
+                          engine);
+  else if (tls && (strstr (why, "client certificate")
+                   || strcasestr (why, "private key"))
+           && reply->code == COFFER_UNAVAILABLE)
+    coffer_buffer_printf (text, "the certificate that is to be shown to the "
+                          "engine at %s cannot be used (%s): cert.pem and "
+                          "key.pem in DOCKER_CERT_PATH or the context, or the "
+                          "provider's `certificate` and `key`, belong together",
+                          engine, why);
   else if (tls && strstr (why, "SSL") && reply->code == COFFER_UNAVAILABLE)
     coffer_buffer_printf (text, "the engine at %s is not believed (%s): ca.pem "
                           "beside DOCKER_CERT_PATH's or the context's "

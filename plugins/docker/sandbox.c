@@ -360,7 +360,7 @@ docker_remove (struct coffer_call *call, struct docker *docker,
                const char *name)
 {
   coffer_autoreply struct coffer_http_reply reply = {0};
-  struct docker_engine engine;
+  struct docker_engine engine = {0};
   int32_t code = docker_engine (call, docker, &engine);
 
   if (code == COFFER_OK)

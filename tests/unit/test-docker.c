@@ -482,12 +482,21 @@ test_no_engine (void **state)
   const struct engine_line lines[] = {
     {.request = "GET /_ping", .code = COFFER_UNAVAILABLE}, END,
   };
+  const struct engine_line strange[] = {
+    {.request = "GET /_ping", .code = COFFER_NOT_FOUND}, END,
+  };
 
   (void) state;
   engine_script (lines);
   assert_int_equal (docker_probe (&host.call, docker, NULL),
                     COFFER_UNAVAILABLE);
   assert_non_null (strstr (host.message, "DOCKER_HOST"));
+  engine_done ();
+  /* Of a sandbox that says nothing. */
+  engine_script (strange);
+  assert_int_equal (docker_sandbox_kill (&host.call, docker, "a", NULL),
+                    COFFER_UNAVAILABLE);
+  assert_non_null (strstr (host.message, "no container engine"));
   engine_done ();
 }
 
