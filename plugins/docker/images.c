@@ -222,6 +222,15 @@ take_line (void *data, const json_t *value)
   return COFFER_OK;
 }
 
+/* The registry has no such image.  One whose certificate is of an "unknown
+ * authority" has said nothing of it. */
+static int
+is_absent (const char *why)
+{
+  return !strstr (why, "x509:")
+         && (strcasestr (why, "not found") || strcasestr (why, "unknown"));
+}
+
 static int32_t
 fail_pull (struct coffer_call *call, const char *image, const char *why)
 {
@@ -236,9 +245,7 @@ fail_pull (struct coffer_call *call, const char *image, const char *why)
     coffer_buffer_add_string (&text, "; docker login, or the provider's "
                               "`registry_auth`, names credentials");
   return coffer_fail (call, is_denied ? COFFER_UNAUTHENTICATED
-                      : strcasestr (why, "not found")
-                        || strcasestr (why, "unknown")
-                      ? COFFER_INVALID : COFFER_UNAVAILABLE,
+                      : is_absent (why) ? COFFER_INVALID : COFFER_UNAVAILABLE,
                       text.failed ? "the image cannot be pulled" : text.data);
 }
 

@@ -58,7 +58,10 @@ docker_snapshot_base (struct coffer_call *call, struct docker *docker,
     code = docker_image_pull (call, docker, snapshot->base_name);
     docker_unhush (call, &hush);
     if (code == COFFER_TIMEOUT || code == COFFER_CANCELLED)
-      return coffer_fail (call, code, "the image of the snapshot is pulled");
+      return coffer_fail (call, code, code == COFFER_TIMEOUT
+                          ? "the image that the snapshot was made with was not "
+                            "pulled in time" : "pulling the image that the "
+                                               "snapshot was made with");
     code = look_for_base (call, docker, snapshot);
   }
   return code != COFFER_NOT_FOUND && code != COFFER_OK ? code
