@@ -407,6 +407,10 @@ find_image (struct making *making)
   if (!name || !docker_is_snapshot (name) || making->spec->image)
     return docker_image_name (making->call, making->docker, making->spec,
                               &making->image);
+  if (docker_spec_shows (making->spec, SANDBOX_WORKSPACE))
+    return coffer_fail (making->call, COFFER_UNSUPPORTED, "mounts: a snapshot "
+                        "is not unpacked into a folder that is shown as the "
+                        "workspace: show that in another place");
   code = docker_snapshot_find (making->call, making->docker, name,
                                &making->snapshot);
   if (code == COFFER_OK)

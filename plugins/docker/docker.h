@@ -246,6 +246,9 @@ json_t *docker_spec_body (const struct docker *docker,
                           const char *sandbox, const char *image,
                           const json_t *entrypoint,
                           const struct coffer_sandbox_spec *spec);
+/* Is the caller's own folder shown in this place? */
+int docker_spec_shows (const struct coffer_sandbox_spec *spec,
+                       const char *target);
 /* "60998:GROUP", the user of the first process: the caller's to release. */
 json_t *docker_spec_holder (const struct docker *docker);
 /* The n-th volume that goes with a container: its body; NULL: no more. */

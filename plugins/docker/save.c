@@ -317,6 +317,26 @@ undo (struct saving *saving)
   docker_unhush (call, &hush);
 }
 
+/* The caller's own folder is the workspace, of which the sandbox's user may see
+ * only a part, and which is as it is whatever becomes of the sandbox. */
+static int
+is_shown (const json_t *container)
+{
+  const json_t *entry;
+  size_t i;
+
+  json_array_foreach (json_object_get (container, "Mounts"), i, entry) {
+    const char *type = json_string_value (json_object_get (entry, "Type"));
+    const char *place
+      = json_string_value (json_object_get (entry, "Destination"));
+
+    if (type && strcmp (type, "bind") == 0
+        && place && strcmp (place, SANDBOX_WORKSPACE) == 0)
+      return 1;
+  }
+  return 0;
+}
+
 /* What a snapshot of this sandbox is to say of it.  A root that may be written has
  * files that are not in its working folder. */
 static int32_t
@@ -338,6 +358,10 @@ look (struct saving *saving)
                                       "ReadonlyRootfs")))
     return coffer_fail (saving->call, COFFER_UNSUPPORTED, "the sandbox's root "
                         "may be written, which no snapshot would have");
+  if (is_shown (found.answer))
+    return coffer_fail (saving->call, COFFER_UNSUPPORTED, "the sandbox's "
+                        "workspace is a folder that is shown there, of which "
+                        "no snapshot is made: keep that folder");
   name = json_string_value (json_object_get (found.labels, LABEL_IMAGE));
   made->base_name = strdup (name ? name : "");
   snprintf (made->base, sizeof made->base, "%s%s",

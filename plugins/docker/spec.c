@@ -179,8 +179,8 @@ share (const struct coffer_sandbox_spec *spec, struct space spaces[2])
 
 /* The caller's own folder is shown there: an engine mounts one thing in a place, or
  * the wrong one of two. */
-static int
-is_taken (const struct coffer_sandbox_spec *spec, const char *target)
+int
+docker_spec_shows (const struct coffer_sandbox_spec *spec, const char *target)
 {
   const size_t size = strlen (target);
 
@@ -243,7 +243,7 @@ tmpfs_of (const struct docker *docker, const struct docker_engine *engine,
   for (size_t i = 0; i < 2; i++) {
     coffer_autobuffer struct coffer_buffer text = {0};
 
-    if (is_taken (spec, spaces[i].target))
+    if (docker_spec_shows (spec, spaces[i].target))
       continue;
     add_space (&text, docker, &spaces[i], 0);
     json_object_set_new (object, spaces[i].target, json_string (text.data));
@@ -306,7 +306,7 @@ mounts_of (const struct docker *docker, const struct docker_engine *engine,
   failed = json_array_append_new (list, bind_of (docker->program_path,
                                                  INSIDE_PATH, 0));
   for (size_t i = 0; engine->kind == ENGINE_PODMAN && i < 2; i++)
-    if (!is_taken (spec, spaces[i].target))
+    if (!docker_spec_shows (spec, spaces[i].target))
       failed |= json_array_append_new (list, json_pack (
         "{s:s, s:o, s:s}", "Type", "volume", "Source",
         json_sprintf ("%s-%s", name, spaces[i].suffix), "Target",

@@ -102,6 +102,11 @@ list_shown () {
   chmod 644 "$T/shown/file"
   run coffer run -w "$T/shown" -- sh -c 'cat file && ! echo >file'
   is "$engine: a folder is shown as the workspace" "$status $(cat "$out")" "0 shown"
+  made=$(coffer sandbox create -w "$T/shown" 2>"$err")
+  run coffer call "$provider" snapshot_create sandbox="$made"
+  like "$engine: of which no snapshot is made" "$status $(cat "$err")" \
+    '^[1-9].*is a folder that is shown there'
+  run coffer sandbox kill "$made"
 }
 
 # All that the command started ends with it, and nothing beside it.
