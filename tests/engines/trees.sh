@@ -226,7 +226,7 @@ print (*[t for i in json.load (sys.stdin) for t in i["RepoTags"] or () if sys.ar
     'import json, sys; print (len (json.load (sys.stdin)))')" "$before"
   for name in snap-00000000000000000000000000000000 ../.. box:1 ''; do
     op snapshot_delete snapshot="$name"
-    [ "$status" -ne 0 ] || echo "$name"
+    [ "$status" -ne 0 ] || echo "($name)"
   done >"$T/deleted"
   is "$engine: what is no snapshot is not deleted" "$(cat "$T/deleted")" ""
 }
