@@ -38,7 +38,7 @@ hang_refused () { # NAME IMAGE PATTERN
 list_hang () {
   hang_operator=$COFFER_HOME/config/providers.d/$provider.yaml
   ok "$engine: a registry whose images never come" hang_start
-  hang_left >"$T/left"
+  hang_left >"$T/hang-left"
   hang_pull 3s
   hang_refused "one that takes connections and says nothing" \
     "127.0.0.1:$((hang_port + 1))/deaf:1" 'pull .*deaf:1: not there in time'
@@ -55,8 +55,8 @@ list_hang () {
   hang_pull 50s
   hang_refused "one that breaks off" "127.0.0.1:$hang_port/cut:1" \
     'pull .*cut:1: .*(EOF|not there in time)'
-  hang_left >"$T/left-now"
-  same "$engine: nothing is left of any, here or there" "$T/left-now" "$T/left"
+  hang_left >"$T/hang-now"
+  same "$engine: nothing is left of any, here or there" "$T/hang-now" "$T/hang-left"
   sed -i '/^  pull_timeout:/d' "$hang_operator"
   end "$hang_pid"
 }
