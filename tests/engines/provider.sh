@@ -158,7 +158,7 @@ list_crash () {
   crashed=$!
   soon 10 coffer sandbox exec "$id" -- test -e at
   mkfifo "$T/slow"
-  coffer sandbox upload "$id" - whole <"$T/slow" >"$T/upload.out" 2>&1 &
+  timeout 120 "$COFFER_BUILD/coffer" sandbox upload "$id" - whole <"$T/slow" >"$T/upload.out" 2>&1 &
   upload=$!
   exec 9>"$T/slow"
   printf 'half' >&9
