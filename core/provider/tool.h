@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Running a program of this machine (git, minisign, credential helpers) that is not
- * ours: with an
- * environment from empty, in a process group of its own that does not outlive
- * the call, and with what it says kept up to a cap. */
+ * ours: with an environment from empty, in a process group of its own that does not
+ * outlive the call, and with what it says kept up to a cap. */
 
 #ifndef PROVIDER_TOOL_H
 #define PROVIDER_TOOL_H
@@ -33,8 +32,8 @@ struct tool {
 };
 
 /* 0, or -1 with the last line that it wrote as an error: the message begins
- * with `what`.  said: NULL, or what it wrote to standard output.  Nothing of that
- * stays in memory elsewhere. */
+ * with `what`.  said: NULL, or what it wrote to standard output.  What is
+ * kept of that here is wiped, but not what a buffer was copied from as it grew. */
 int tool_run (const struct tool *tool, const char *what, int number,
               struct coffer_buffer *said, struct error **err);
 

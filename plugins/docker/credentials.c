@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an engine is told about who pulls: the header X-Registry-Auth, from a store
  * of the kind of ~/.docker/config.json, or from the credential helper that it names,
- * which the host runs.  All of it is wiped once it is sent. */
+ * which the host runs.  It is wiped once it is sent, but for what the libraries of
+ * JSON and HTTP have copied. */
 
 #define _GNU_SOURCE
 
