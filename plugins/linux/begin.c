@@ -71,48 +71,22 @@ helper_reap (void)
     ;
 }
 
-/* Of a process's own folder in /proc; -1: it is not there. */
-static int
-proc_read (pid_t pid, const char *name, char *text, size_t size)
-{
-  coffer_autoclose int fd = -1;
-  char path[40];
-  ssize_t n;
-
-  snprintf (path, sizeof path, "/proc/%d/%s", (int) pid, name);
-  fd = open (path, O_RDONLY | O_CLOEXEC);
-  n = fd < 0 ? -1 : read (fd, text, size - 1);
-  text[n < 0 ? 0 : n] = '\0';
-  return n > 0 ? 0 : -1;
-}
-
-/* In clock ticks since boot; 0: nobody knows. */
-static unsigned long long
-born (pid_t pid)
-{
-  unsigned long long start = 0;
-  char text[1024];
-  const char *at;
-
-  if (proc_read (pid, "stat", text, sizeof text) == -1)
-    return 0;
-  at = strrchr (text, ')');     /* its name may hold anything */
-  if (!at || sscanf (at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u"
-                     " %*u %*d %*d %*d %*d %*d %*d %llu", &start) != 1)
-    return 0;
-  return start;
-}
-
 /* How many numbers it has, one in each pid namespace; 0: nobody knows. */
 static int
 numbers (pid_t pid)
 {
-  char text[4096];
+  char path[40], text[4096];
+  coffer_autoclose int fd = -1;
   const char *at;
   int count = 0;
+  ssize_t n;
 
-  if (proc_read (pid, "status", text, sizeof text) == -1)
+  snprintf (path, sizeof path, "/proc/%d/status", (int) pid);
+  fd = open (path, O_RDONLY | O_CLOEXEC);
+  n = fd < 0 ? -1 : read (fd, text, sizeof text - 1);
+  if (n <= 0)
     return 0;
+  text[n] = '\0';
   at = strstr (text, "\nNSpid:");
   for (at = at ? at + 1 : ""; *at && *at != '\n'; at++)
     count += *at == '\t';
@@ -126,9 +100,9 @@ numbers (pid_t pid)
 static void
 untold_reap (void)
 {
-  const unsigned long long begin = born (helper);
+  const uint64_t begin = process_began (helper);
   const int own = numbers (getpid ());
-  unsigned long long start;
+  uint64_t start;
   char path[40], text[4096], *at = text, *end;
   coffer_autoclose int fd = -1;
   ssize_t n;
@@ -139,7 +113,7 @@ untold_reap (void)
   n = fd < 0 ? -1 : read (fd, text, sizeof text - 1);
   text[n < 0 ? 0 : n] = '\0';
   for (; (pid = (pid_t) strtol (at, &end, 10)) > 0 && *end == ' '; at = end) {
-    start = born (pid);
+    start = process_began (pid);
     if (!begin || start < begin || (start == begin && pid <= helper)
         || own == 0 || numbers (pid) <= own)
       continue;

@@ -256,6 +256,9 @@ int32_t sandbox_ask_failed (struct coffer_call *call, const char *what);
  * process is at it until the deadline. */
 int sandbox_folder (struct linux_provider *self, const char *id, int make,
                     int wait, int64_t deadline_ns, int *made);
+/* When a process began, in the kernel's ticks since it was booted; 0: it is
+ * gone. */
+uint64_t process_began (pid_t pid);
 /* Writes down which process the init of a new sandbox is, and whose it is. */
 int sandbox_note_init (int folder, int pidfd, pid_t pid,
                        const struct ids *ids);

@@ -478,9 +478,7 @@ sandbox_ask_failed (struct coffer_call *call, const char *what)
 
 /* ---- killing ------------------------------------------------------------ */
 
-/* When a process began, in the kernel's ticks since it was booted; 0: it is
- * gone. */
-static uint64_t
+uint64_t
 process_began (pid_t pid)
 {
   char path[40], text[1024], *at;
