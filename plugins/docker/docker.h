@@ -226,6 +226,10 @@ enum docker_kernel docker_kernel_named (const char *name, const json_t *info);
 int32_t docker_kernel_of (struct coffer_call *call, struct docker *docker,
                           const struct docker_engine *engine,
                           const char *container, enum docker_kernel *kernel);
+/* Before a container is removed: lets one go on that could not be ended
+ * otherwise. */
+void docker_kernel_wake (struct coffer_call *call, struct docker *docker,
+                         const char *container);
 /* What one that is made now most likely has; UNKNOWN: it may be any. */
 enum docker_kernel docker_kernel_guess (struct docker *docker);
 

@@ -54,12 +54,17 @@ docker_kernel_named (const char *name, const json_t *info)
 
 /* ---- of a container -------------------------------------------------------------- */
 
+struct told {
+  char runtime[RUNTIME_MAX];    /* its name */
+  int paused;
+};
+
 /* Docker's engine tells of the one that it has chosen; Podman does so in an answer
  * of its own alone, and says `oci` in the other. */
 static int32_t
 ask_name (struct coffer_call *call, struct docker *docker,
           const struct docker_engine *engine, const char *container,
-          char runtime[RUNTIME_MAX])
+          struct told *told)
 {
   coffer_autoreply struct coffer_http_reply reply = {0};
   const int is_podman = engine->kind == ENGINE_PODMAN;
@@ -76,8 +81,11 @@ ask_name (struct coffer_call *call, struct docker *docker,
                    : json_object_get (json_object_get (reply.json,
                                                        "HostConfig"),
                                       "Runtime");
-  snprintf (runtime, RUNTIME_MAX, "%s",
+  snprintf (told->runtime, sizeof told->runtime, "%s",
             json_string_value (name) ? json_string_value (name) : "");
+  told->paused = json_is_true (json_object_get (json_object_get (reply.json,
+                                                                 "State"),
+                                                "Paused"));
   return COFFER_OK;
 }
 
@@ -102,22 +110,47 @@ docker_kernel_of (struct coffer_call *call, struct docker *docker,
                   enum docker_kernel *kernel)
 {
   const char *given = docker->config.runtime;
-  char runtime[RUNTIME_MAX];
+  struct told told = {0};
   int32_t code = COFFER_OK;
 
-  snprintf (runtime, sizeof runtime, "%s", given ? given : "");
+  snprintf (told.runtime, sizeof told.runtime, "%s", given ? given : "");
   if (!given)
-    code = ask_name (call, docker, engine, container, runtime);
-  *kernel = docker_kernel_named (runtime, NULL);
+    code = ask_name (call, docker, engine, container, &told);
+  *kernel = docker_kernel_named (told.runtime, NULL);
   if (code == COFFER_OK && *kernel == KERNEL_OTHER
       && engine->kind != ENGINE_PODMAN)
-    code = ask_program (call, docker, runtime, kernel);
+    code = ask_program (call, docker, told.runtime, kernel);
   if (code != COFFER_OK)
     return code;
   pthread_mutex_lock (&docker->lock);
   docker->kernel = *kernel;
   pthread_mutex_unlock (&docker->lock);
   return COFFER_OK;
+}
+
+/* gVisor's takes no signal while it stands still: the engine would wait for ten
+ * seconds, end what it sees of it by itself, and leave the shim and its control
+ * groups.  What is not known to have the machine's kernel is asked for; what goes
+ * wrong here goes wrong with the removal too. */
+void
+docker_kernel_wake (struct coffer_call *call, struct docker *docker,
+                    const char *container)
+{
+  coffer_autoreply struct coffer_http_reply reply = {0};
+  struct docker_engine engine = {0};
+  struct told told = {0};
+  struct docker_hush hush;
+
+  if (docker_kernel_guess (docker) == KERNEL_SHARED)
+    return;
+  docker_hush (call, &hush);
+  if (docker_engine (call, docker, &engine) == COFFER_OK
+      && ask_name (call, docker, &engine, container, &told) == COFFER_OK
+      && told.paused
+      && docker_kernel_named (told.runtime, NULL) != KERNEL_SHARED)
+    docker_ask (call, docker, "POST", NULL, &reply, "/containers/%s/unpause",
+                container);
+  docker_unhush (call, &hush);
 }
 
 enum docker_kernel

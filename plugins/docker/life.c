@@ -30,12 +30,17 @@ docker_sandbox_kill (struct coffer_call *call, void *self, const char *sandbox,
                      const struct coffer_sandbox_kill_opts *opts)
 {
   struct docker *docker = self;
+  struct docker_engine engine = {0};
   char name[DOCKER_NAME_MAX];
   int32_t code = docker_container_name (call, docker, sandbox, name);
 
   (void) opts;
   if (code == COFFER_OK)
+    code = docker_engine (call, docker, &engine);
+  if (code == COFFER_OK) {
+    docker_kernel_wake (call, docker, name);
     code = docker_remove (call, docker, name);
+  }
   if (code == COFFER_OK || code == COFFER_NOT_FOUND)
     docker_execs_forget (docker, sandbox);
   return code == COFFER_NOT_FOUND ? docker_fail_gone (call, sandbox) : code;

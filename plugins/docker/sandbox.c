@@ -233,8 +233,11 @@ docker_clear (struct coffer_call *call, struct docker *docker,
     return;
   docker_hush (call, &hush);
   if (docker_sandbox_look (call, docker, sandbox, &found) == COFFER_OK
-      && is_over (&found))
+      && is_over (&found)) {
+    if (found.paused)
+      docker_kernel_wake (call, docker, name);
     docker_remove (call, docker, name);
+  }
   docker_unhush (call, &hush);
   docker_maker_end (docker, name, &lock);
 }

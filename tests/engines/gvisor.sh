@@ -29,10 +29,22 @@ list_runtime () {
     coffer sandbox kill "$id" >"$out" 2>&1
   done
 }
+# What stands still there takes no signal: its end is not waited for in vain, and
+# what is left of it after the scenario would be told of by engine_finish.
+list_paused () {
+  id=$(coffer sandbox create 2>"$err")
+  run coffer sandbox pause "$id"
+  began=$(date +%s)
+  run coffer sandbox kill "$id"
+  is "$engine: a paused sandbox is killed" "$status" 0
+  ok "$engine: without waiting for the engine to give up" \
+    test $(($(date +%s) - began)) -lt 8
+}
 pids_limit () {
   for container in $(engine_list | sed -n 's/^container \([^ ]*\).*/\1/p'); do
     api GET "/containers/$container/json" | json /dev/stdin 'd["HostConfig"]["PidsLimit"]'
   done
 }
 list_runtime
+list_paused
 engine_finish

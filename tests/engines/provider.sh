@@ -158,14 +158,17 @@ list_crash () {
   crashed=$!
   soon 10 coffer sandbox exec "$id" -- test -e at
   mkfifo "$T/slow"
-  timeout 120 "$COFFER_BUILD/coffer" sandbox upload "$id" - whole <"$T/slow" >"$T/upload.out" 2>&1 &
+  coffer sandbox upload "$id" - whole <"$T/slow" >"$T/upload.out" 2>&1 &
   upload=$!
   exec 9>"$T/slow"
   printf 'half' >&9
+  ok "$engine: an upload has begun" soon 30 \
+    coffer sandbox exec "$id" -- sh -c 'grep -q half .coffer-*'
   engine_kill
   coffer sandbox create >"$T/create.out" 2>&1
   like "$engine: create without an engine says so" "$(cat "$T/create.out")" 'E8'
-  ok "$engine: it comes back" engine_again
+  # That engine keeps what it inherits open, for as long as it lives.
+  ok "$engine: it comes back" engine_again 9>&-
   exec 9>&-
   wait $upload
   is "$engine: the upload failed" "$([ $? -ne 0 ] && echo failed)" failed

@@ -58,6 +58,16 @@ inspect_of (const char *state, const char *label_host)
   return text;
 }
 
+static const char *
+paused_on (const char *runtime)
+{
+  static char text[256];
+
+  snprintf (text, sizeof text, "{\"State\":{\"Running\":true,\"Paused\":true},"
+            "\"HostConfig\":{\"Runtime\":\"%s\"}}", runtime);
+  return text;
+}
+
 #define OURS "0123456789abcdef"
 #define RUNNING "\"Running\":true"
 
@@ -362,6 +372,7 @@ test_gone (void **state)
     {.request = "GET /v1.41/containers/" NAME "/json", .status = 404},
     {.request = "GET /v1.41/containers/" NAME "/json", .status = 200,
      .body = inspect_of (RUNNING, "another")},
+    {.request = "GET /v1.41/containers/" NAME "/json", .status = 404},
     {.request = "DELETE /v1.41/containers/" NAME, .status = 404},
     {.request = "POST /v1.41/containers/" NAME "/pause", .status = 404},
     END,
@@ -392,6 +403,8 @@ test_past_its_time (void **state)
      .body = inspect_of ("\"Running\":true,\"Paused\":true", OURS)},
     {.request = "GET /v1.41/containers/" NAME "/json", .status = 200,
      .body = inspect_of ("\"Running\":true,\"Paused\":true", OURS)},
+    {.request = "GET /v1.41/containers/" NAME "/json", .status = 200,
+     .body = paused_on ("runc")},
     {.request = "DELETE /v1.41/containers/" NAME, .status = 204},
     END,
   };
@@ -403,6 +416,41 @@ test_past_its_time (void **state)
                     COFFER_NOT_FOUND);
   engine_done ();
   assert_int_equal (docker_end_read (docker, NAME), 0);
+}
+
+/* What stands still under gVisor takes no signal: it goes on before it is ended,
+ * whatever becomes of that. */
+static void
+test_paused_kernel (void **state)
+{
+  const struct {
+    const char *runtime;
+    int resumed;
+  } cases[] = {{"runsc", 204}, {"of-a-stranger", 500}, {"runc", 0}};
+
+  (void) state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    const struct engine_line gone = {
+      .request = "DELETE /v1.41/containers/" NAME, .status = 204
+    };
+    const struct engine_line lines[] = {
+      PING,
+      {.request = "GET /v1.41/containers/" NAME "/json", .status = 200,
+       .body = paused_on (cases[i].runtime)},
+      cases[i].resumed
+        ? (struct engine_line) {.request = "POST /v1.41/containers/" NAME
+                                           "/unpause",
+                                .status = cases[i].resumed}
+        : gone,
+      cases[i].resumed ? gone : (struct engine_line) END,
+      END,
+    };
+
+    engine_script (lines + (i > 0));
+    assert_int_equal (docker_sandbox_kill (&host.call, docker, "sb-1", NULL),
+                      COFFER_OK);
+    engine_done ();
+  }
 }
 
 static void
@@ -832,6 +880,7 @@ main (void)
     TEST (test_create), TEST (test_hardened), TEST (test_podman),
     TEST (test_create_undone), TEST (test_create_twice), TEST (test_pull),
     TEST (test_refused), TEST (test_gone), TEST (test_past_its_time),
+    TEST (test_paused_kernel),
     TEST (test_paused_twice), TEST (test_list),
     TEST (test_list_making), TEST (test_no_engine),
     TEST (test_kernel_named), TEST (test_kernel_found),
