@@ -50,7 +50,7 @@ pairs -n "$runs" -r 1.15 engine_cycle ::: "$COFFER_BUILD/coffer" run -- /bin/tru
   ::: sh "$T/cycle"
 pairs -n "$runs" -r 1.1 engine_exec ::: \
   "$COFFER_BUILD/coffer" sandbox exec "$id" -- /bin/true ::: sh "$T/exec" "$box"
-# 1 GiB, three times each in turns, of which the best counts: what a machine does
+# 1 GiB, five times each in turns, of which the best counts: what a machine does
 # besides makes it slower only.
 python3 - "$COFFER_BUILD/coffer" "$id" "$box" <<'PY' || worst=1
 import subprocess, sys, time
@@ -58,7 +58,7 @@ size = 1 << 30
 coffer, id, box = sys.argv[1:]
 head = ["head", "-c", str (size), "/dev/zero"]
 best = {}
-for turn in range (3):
+for turn in range (5):
     for name, argv in (("", [coffer, "sandbox", "exec", id, "--"] + head),
                        ("_other", ["docker", "exec", box] + head)):
         began = time.monotonic ()
