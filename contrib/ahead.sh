@@ -63,6 +63,8 @@ end_all () {
   end_last=
   [ ! -s "$scratch/bin/coffer-check-low.pid" ] \
     || end_last=$(cat "$scratch/bin/coffer-check-low.pid")
+  # An ordinary user may have written it: all there is lies below 1.
+  case $end_last in 0*|1|*[!0-9]*) end_last= ;; esac
   end_pids=$(below $$ $end_last | grep -vx "$$")
   kill $end_pids 2>/dev/null
   end_tries=25

@@ -76,6 +76,11 @@ send_frame (int channel, const char *bytes, size_t size, const int *fds,
     memcpy (CMSG_DATA (cmsg), fds, sizeof (int) * count);
   }
   while (coffer_send_message (channel, &header, flags) < 0) {
+    /* Of others on their way there are too many; these come before long. */
+    if (errno == ETOOMANYREFS && coffer_now_ns () < deadline_ns) {
+      poll (NULL, 0, 5);
+      continue;
+    }
     if (errno != EAGAIN
         || coffer_wait_fd (channel, POLLOUT, deadline_ns, -1) <= 0)
       return error_set (err, E_IO, errno, "send a frame");

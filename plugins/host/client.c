@@ -20,6 +20,7 @@
 #include "host.h"
 
 #define LEAVE_NS (INT64_C (5) * 1000000000)
+#define LOOK_NS (INT64_C (2) * 1000000)
 
 /* A shared lock is had only where no keeper has its own.  It is dropped at
  * once with the descriptor. */
@@ -37,17 +38,20 @@ sandbox_is_held (int folder)
  * socket closed may find its lock held, for as long as the machine has other
  * work. */
 int
-sandbox_is_left (int folder, int sys_errno)
+sandbox_is_left (const struct coffer_call *call, int folder, int sys_errno)
 {
-  int64_t until = coffer_now_ns () + LEAVE_NS;
+  int64_t now = coffer_now_ns (), until = now + LEAVE_NS;
 
   if (sys_errno != ECONNREFUSED && sys_errno != ECONNRESET
       && sys_errno != EPIPE)
     return 0;
+  if (until > call->deadline_ns)
+    until = call->deadline_ns;
   while (sandbox_is_held (folder)) {
-    if (coffer_now_ns () >= until)
+    now = coffer_now_ns ();
+    if (now >= until
+        || coffer_wait_fd (call->cancel_fd, POLLIN, now + LOOK_NS, -1) > 0)
       return 0;
-    poll (NULL, 0, 2);
   }
   return 1;
 }

@@ -22,7 +22,7 @@ int sandbox_open (const struct host *host, const char *sandbox);
 int sandbox_is_held (int folder);
 /* Whether that error of its keeper's socket is the end of one that was killed;
  * nobody holds the folder then. */
-int sandbox_is_left (int folder, int sys_errno);
+int sandbox_is_left (const struct coffer_call *call, int folder, int sys_errno);
 
 /* One connection to a keeper: -1 with errno. */
 int keeper_connect (int folder);

@@ -428,7 +428,7 @@ list_one (struct coffer_call *call, const struct host *host, const char *name)
   if (keeper_ask (call, folder, &request, NULL, 0, &reply) < 0) {
     if (errno == ETIMEDOUT || errno == ECANCELED)
       return coffer_fail_errno (call, errno, "a sandbox's keeper");
-    if (sandbox_is_left (folder, errno))
+    if (sandbox_is_left (call, folder, errno))
       remove_left (host, name);
     return COFFER_OK;
   }
@@ -479,7 +479,7 @@ host_sandbox_kill (struct coffer_call *call, void *self, const char *sandbox,
   if (keeper_ask (call, folder, &request, NULL, 0, &reply) < 0) {
     int sys_errno = errno;
 
-    if (sandbox_is_left (folder, sys_errno))
+    if (sandbox_is_left (call, folder, sys_errno))
       remove_left (host, sandbox);
     return fail_sandbox (call, sys_errno, sandbox);
   }

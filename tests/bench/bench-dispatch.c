@@ -201,7 +201,7 @@ place_unmake (const char *folder)
 {
   static const char *const below[] = {
     "parrot.so", "parrot.yaml", "run/parrot", "run",
-    "state/providers/parrot", "state/providers", "state"
+    "state/provider-state/parrot", "state/provider-state", "state"
   };
 
   for (size_t i = 0; i < sizeof below / sizeof below[0]; i++) {

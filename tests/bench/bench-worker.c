@@ -92,7 +92,7 @@ place_unmake (const char *folder)
 {
   static const char *const below[] = {
     "hostile.so", "hostile.yaml", "run/hostile", "run",
-    "state/providers/hostile", "state/providers", "state"
+    "state/provider-state/hostile", "state/provider-state", "state"
   };
 
   for (size_t i = 0; i < sizeof below / sizeof below[0]; i++) {

@@ -278,6 +278,27 @@ a_keeper_whose_lock_ends_last_is_no_sandbox (void **state)
   }
 }
 
+/* For as long as the call has, and no longer. */
+static void
+a_lock_that_stays_is_waited_for_within_the_calls_time (void **state)
+{
+  struct fixture *fixture = *state;
+  int64_t began;
+
+  assert_int_equal (create (fixture, NULL), 0);
+  kill (keeper_pid (fixture), SIGKILL);
+  linger (fixture, 4000);
+  fakehost_reset (&fixture->host, 300);
+  began = coffer_now_ns ();
+  OP->sandbox_list (&fixture->host.call, fixture->self, NULL);
+  assert_true (coffer_now_ns () - began < INT64_C (2500) * 1000000);
+  assert_true (waitpid (-1, NULL, 0) > 0);
+  fakehost_reset (&fixture->host, 8000);
+  assert_int_equal (OP->sandbox_list (&fixture->host.call, fixture->self,
+                                      NULL), 0);
+  assert_int_equal (entries (fixture->dir), 0);
+}
+
 /* The first child of a process, by /proc. */
 static pid_t
 child_of (pid_t parent)
@@ -331,6 +352,7 @@ main (void)
     TEST (a_host_that_is_killed_leaves_nothing),
     TEST (a_keeper_that_is_killed_takes_its_commands_along),
     TEST (a_keeper_whose_lock_ends_last_is_no_sandbox),
+    TEST (a_lock_that_stays_is_waited_for_within_the_calls_time),
     TEST (a_minder_that_is_killed_takes_its_command_along),
   };
 
