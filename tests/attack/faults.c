@@ -256,7 +256,7 @@ tap (int failed, const char *what, unsigned long calls)
 
 /* Calls of the init: until one is asked for that it does not come to. */
 static void
-init_faults (void)
+init_faults (const char *side, const char *what)
 {
   char text[64], put_up[32];
   int failed = 0, over = 0;
@@ -269,15 +269,15 @@ init_faults (void)
         continue;
       complaint[0] = '\0';
       fault.name = NULL;
-      snprintf (text, sizeof text, "init:%lu:%d", at, errors[e]);
+      snprintf (text, sizeof text, "%s:%lu:%d", side, at, errors[e]);
       setenv ("COFFER_TEST_FAULT", text, 1);
       run (errors[e], put_up);
       over |= run_state == RAN && strncmp (put_up, "fault-", 6) != 0;
       failed |= complaint[0] != '\0';
-      result ("init", at, put_up[0] ? put_up : "refused", e);
+      result (side, at, put_up[0] ? put_up : "refused", e);
     }
   unsetenv ("COFFER_TEST_FAULT");
-  tap (failed || at < 100, "a call of the init fails", at);
+  tap (failed || at < 100, what, at);
 }
 
 /* Waiting that is interrupted goes on. */
@@ -344,7 +344,8 @@ cage_inside (struct cage *cage)
     printf ("# without a fault: %s %s\n", complaint, host.error);
   tap (complaint[0] != '\0' || run_state != RAN || !payload_ran (),
        "no call fails", 0);
-  init_faults ();
+  init_faults ("init", "a call of the init fails");
+  init_faults ("beside", "a call fails of one that makes its network beside");
   host_faults ();
   printf ("1..%d\n", number);
   fflush (stdout);

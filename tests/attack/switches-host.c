@@ -48,6 +48,8 @@ layers_read (void)
   init_fault = 0;
   if (fault != NULL && sscanf (fault, "init:%u:%u", &at, &error) == 2)
     init_fault = LAYERS_FAULT | error << 16 | at;
+  else if (fault != NULL && sscanf (fault, "beside:%u:%u", &at, &error) == 2)
+    init_fault = LAYERS_FAULT | LAYERS_BESIDE | error << 16 | at;
 }
 
 uint32_t

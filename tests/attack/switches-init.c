@@ -20,6 +20,8 @@ layers_take (uint32_t word)
   if (word & LAYERS_FAULT) {
     fault_at = (long) (word & 0xffff);
     fault_error = (int) (word >> 16 & 0xff);
+    if (word & LAYERS_BESIDE)
+      network_late = 1;
   }
   calls = 0;
 }
@@ -48,7 +50,8 @@ layers_call (long n, long a, long b, long c, long d, long e, long f)
   if (fault_at != 0)
     fault_told ();
   if (fault_at != 0 && n != __NR_exit_group && n != __NR_close
-      && n != __NR_sendmsg && ++calls == fault_at) {
+      && n != __NR_sendmsg
+      && __atomic_add_fetch (&calls, 1, __ATOMIC_RELAXED) == fault_at) {
     failed = n;
     return -fault_error;
   }

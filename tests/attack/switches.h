@@ -4,7 +4,8 @@
  * COFFER_TEST_LAYERS names the layers that a sandbox is to do without
  * ("seccomp,landlock"; with COFFER_TEST_INIT_ONLY only its init is told),
  * COFFER_TEST_FAULT a call that fails instead of being
- * made: "SIDE:NUMBER:ERRNO", the side being `init` or `host`.  The module reads
+ * made: "SIDE:NUMBER:ERRNO", the side being `init`, or `beside`: of one that makes
+ * its network beside its other work, as one that is begun early.  The module reads
  * them at each creation and hands the init its share in a word of PREPARE. */
 
 #ifndef ATTACK_SWITCHES_H
@@ -31,6 +32,7 @@ enum {
 /* In the word of PREPARE: a layer's bit, or with this one a fault: the errno
  * in bits 16 to 23, the number of the call below. */
 #define LAYERS_FAULT (UINT32_C (1) << 31)
+#define LAYERS_BESIDE (UINT32_C (1) << 30)
 
 extern uint32_t layers_off;
 

@@ -93,7 +93,10 @@ maker_join (void)
 
   if (maker.pid <= 0)
     return maker.pid < 0 ? maker.pid : -ESRCH_;
-  SYS (wait4, maker.pid, 0, WALL_, 0);
+  do
+    r = SYS (wait4, maker.pid, 0, WALL_, 0);
+  while (r == -EINTR_);
+  must ("network: wait", r);    /* it has this memory, too */
   ns = maker.socket < 0 ? maker.socket : SYS (ioctl, maker.socket,
                                               SIOCGSKNS_, 0);
   fd_close (maker.socket);
