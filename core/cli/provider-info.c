@@ -150,6 +150,30 @@ print_rights (const struct manifest *m)
     print_line ("may", "write below the caller's own cgroup");
 }
 
+char *
+provider_known (const struct manifest_config *key)
+{
+  if (!manifest_config_is_secret (key->type)
+      || (key->from == FROM_NOWHERE && !key->env))
+    return NULL;
+  return key->from != FROM_NOWHERE
+           ? text_printf ("%s, from %s", key->key,
+                          manifest_config_froms[key->from - 1])
+           : text_printf ("%s, from the variable %s", key->key, key->env);
+}
+
+static void
+print_secrets (const struct manifest *m)
+{
+  size_t i;
+
+  for (i = 0; i < m->n_config; i++) {
+    auto_free char *known = provider_known (&m->config[i]);
+
+    print_line ("may know", known);
+  }
+}
+
 static void
 print_limits (const struct manifest_limits *limits)
 {
@@ -226,6 +250,7 @@ provider_info_run (struct cli *cli, struct error **err)
     print_bytes (entry->manifest, built_in);
     print_promises (entry);
     print_rights (entry->manifest);
+    print_secrets (entry->manifest);
     print_limits (&entry->manifest->limits);
     if (print_config (cli, entry, err) < 0)
       return -1;

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "cli/host.h"
 #include "cli/output.h"
+#include "cli/provider.h"
 #include "provider/conformance.h"
 #include "provider/install.h"
 #include "provider/pack.h"
@@ -107,6 +108,24 @@ note_trust (const struct receipt *receipt)
                  " now, and no commit is noted");
 }
 
+/* Whoever installs what is a stranger's is told before it is used. */
+static void
+note_secrets (const struct place *place, const char *id)
+{
+  auto_registry struct registry *registry = NULL;
+  const struct manifest *m;
+
+  if (registry_load_one (place, id, &registry, NULL) < 0
+      || registry->count == 0 || !(m = registry->entries[0].manifest))
+    return;
+  for (size_t i = 0; i < m->n_config; i++) {
+    auto_free char *known = provider_known (&m->config[i]);
+
+    if (known)
+      output_note ("it is given a secret, where there is one: %s", known);
+  }
+}
+
 static int
 report_print (const struct place *place, const char *done,
               const struct install_report *report, struct error **err)
@@ -116,6 +135,7 @@ report_print (const struct place *place, const char *done,
   printf ("%s %s %s, trust %s, manifest %.12s\n", receipt->id,
           report->version, done, receipt->trust, receipt->manifest_sha256);
   note_trust (receipt);
+  note_secrets (place, receipt->id);
   if (needs_kit (place, receipt->id))
     output_note ("it is not used%s before the conformance kit has tried it:"
                  " coffer kit %s --record", report->old_version

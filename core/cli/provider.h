@@ -21,6 +21,10 @@ int provider_enable_run (struct cli *cli, struct error **err);
 int provider_disable_run (struct cli *cli, struct error **err);
 int provider_default_run (struct cli *cli, struct error **err);
 
+/* A secret that a provider is given without a word of the operator's, and where it
+ * is from: the caller's to free.  NULL: it is none of these. */
+char *provider_known (const struct manifest_config *key);
+
 int provider_doctor_run (struct cli *cli, struct error **err);
 /* Checks as lines of text. */
 void provider_print_checks (const struct cli *cli, const json_t *checks);

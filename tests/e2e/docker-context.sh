@@ -40,6 +40,8 @@ certificates () { # FOLDER
 
 is "nothing is said: the manifest's" "$(engine)" \
   "unix:///var/run/docker.sock default"
+like "what it is given of secrets is told of" "$(coffer provider info docker)" \
+  'may know +registry_auth, from docker.auths'
 context far tcp://far.example:2376
 context near unix:///run/near.sock
 context plain tcp://plain.example

@@ -89,6 +89,8 @@ is "upgrade: to another version" "$status $(json "$out" 'd["version"], d["change
 made "$T/new" 0.2.1
 run coffer provider upgrade parrot
 is "upgrade: from where it came" "$status $(installed_version)" "0 0.2.1"
+like "upgrade: which secrets it is given" "$(cat "$err")" \
+  'it is given a secret, where there is one: token, from the variable PARROT_TOKEN'
 cp "$modules/nonote.so" "$T/new/parrot.so"
 hash=$(sha256sum <"$T/new/parrot.so" | cut -c1-64)
 sed -i "s/sha256: \"[0-9a-f]*\"/sha256: \"$hash\"/; s/0.2.1/0.2.2/" "$T/new/parrot.yaml"

@@ -111,6 +111,8 @@ for command in "list" "info good" "verify" "doctor good"; do
 done
 run coffer provider info good
 like "info: but where it is" "$(cat "$out")" 'key .*secret.*env:COFFER_TEST_SECRET'
+like "info: and that it is had unasked" "$(cat "$out")" \
+  'may know +key, from the variable COFFER_TEST_SECRET'
 unset COFFER_TEST_SECRET
 printf 'enabled: false\n' >"$COFFER_HOME/config/providers.d/good.yaml"
 run coffer call good probe

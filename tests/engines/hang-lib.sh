@@ -32,7 +32,7 @@ hang_refused () { # NAME IMAGE PATTERN
   timeout 60 "$COFFER_BUILD/coffer" sandbox create --image "$2" \
     >"$out" 2>"$err" || status=$?
   like "$engine: $1" "$status $(grep -cv '^  hint: ' "$err") $(cat "$err")" \
-    "^1 1 coffer: E[0-9]+: .*$3"
+    "^1 1 coffer: E8022: .*$3"
 }
 
 list_hang () {
