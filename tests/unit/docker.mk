@@ -13,12 +13,24 @@ DOCKER_UNIT_SOURCES = \
 
 UNIT_TESTS += %D%/test-docker
 %C%_test_docker_SOURCES = %D%/test-docker.c %D%/docker-engine.c \
-  %D%/docker-engine.h %D%/harness.h $(DOCKER_UNIT_SOURCES)
+  %D%/docker-engine.h %D%/docker-fixture.c %D%/docker-fixture.h \
+  %D%/harness.h $(DOCKER_UNIT_SOURCES)
 %C%_test_docker_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS) $(JANSSON_CFLAGS) \
   -I$(top_srcdir)/plugins/docker
 %C%_test_docker_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_docker_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_docker_LDADD = %D%/libfakehost.a sdk/http/libcoffer-http.a \
+  $(SDK_UNIT_LIBS) $(JANSSON_SHARED_LIBS) $(MD_SHARED_LIBS)
+
+UNIT_TESTS += %D%/test-docker-kernel
+%C%_test_docker_kernel_SOURCES = %D%/test-docker-kernel.c %D%/docker-engine.c \
+  %D%/docker-engine.h %D%/docker-fixture.c %D%/docker-fixture.h \
+  %D%/harness.h $(DOCKER_UNIT_SOURCES)
+%C%_test_docker_kernel_CPPFLAGS = $(SDK_UNIT_CPP_FLAGS) $(JANSSON_CFLAGS) \
+  -I$(top_srcdir)/plugins/docker
+%C%_test_docker_kernel_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_docker_kernel_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_docker_kernel_LDADD = %D%/libfakehost.a sdk/http/libcoffer-http.a \
   $(SDK_UNIT_LIBS) $(JANSSON_SHARED_LIBS) $(MD_SHARED_LIBS)
 
 UNIT_TESTS += %D%/test-docker-pieces

@@ -10,80 +10,7 @@
 
 #include <coffer/fd.h>
 
-#include "docker-engine.h"
-
-#define NAME "coffer-0123456789abcdef-sb-1"
-#define PING {.request = "GET /_ping", .status = 200}
-#define PING_PODMAN {.request = "GET /_ping", .status = 200, .body = "1"}
-#define END {.request = NULL}
-
-static const char *const plain[]
-  = {"engine=unix:///run/engine.sock", "image=bb:1", "pull=true",
-     "images=python=py:3 data=reg.example:5/d@sha256:ab", NULL};
-
-static struct fakehost host;
-static struct docker *docker;
-
-static int
-setup (void **state)
-{
-  fakehost_init (&host, HARNESS_PATIENCE_MS);
-  docker = engine_open (&host, *state, plain);
-  return 0;
-}
-
-static int
-teardown (void **state)
-{
-  (void) state;
-  engine_close (docker);
-  fakehost_fini (&host);
-  return 0;
-}
-
-/* A container as the engine describes it: valid until two more were. */
-static const char *
-inspect_of (const char *state, const char *label_host)
-{
-  static char texts[3][512];
-  static unsigned turn;
-  char *text = texts[turn++ % 3];
-
-  assert_true (snprintf (text, sizeof texts[0],
-                         "{\"Id\":\"c0ffee\",\"Image\":\"sha256:12\","
-                         "\"Created\":\"2026-11-30T14:08:18.5Z\",\"State\":{%s},"
-                         "\"Config\":{\"Labels\":{\"coffer.host\":\"%s\","
-                         "\"coffer.image\":\"bb:1\"}}}", state, label_host)
-               < (int) sizeof texts[0]);
-  return text;
-}
-
-static const char *
-paused_on (const char *runtime)
-{
-  static char text[256];
-
-  snprintf (text, sizeof text, "{\"State\":{\"Running\":true,\"Paused\":true},"
-            "\"HostConfig\":{\"Runtime\":\"%s\"}}", runtime);
-  return text;
-}
-
-#define OURS "0123456789abcdef"
-#define RUNNING "\"Running\":true"
-
-static int32_t
-create (struct coffer_sandbox_spec *spec)
-{
-  spec->size = sizeof *spec;
-  return docker_sandbox_create (&host.call, docker, "sb-1", spec, NULL);
-}
-
-static struct coffer_sandbox_spec
-no_spec (void)
-{
-  return (struct coffer_sandbox_spec) {.lifeline = -1, .template_fd = -1,
-                                       .pids = 33};
-}
+#include "docker-fixture.h"
 
 /* ---- create ------------------------------------------------------------- */
 
@@ -120,12 +47,6 @@ test_create (void **state)
   assert_string_equal (info->native_id, "c0ffee");
   assert_string_equal (info->template_name, "bb:1@sha256:12");
   assert_int_equal (info->created_ns, INT64_C (1796047698500000000));
-}
-
-static const json_t *
-host_config (const char *key)
-{
-  return json_object_get (json_object_get (engine_sent (), "HostConfig"), key);
 }
 
 static void
@@ -418,41 +339,6 @@ test_past_its_time (void **state)
   assert_int_equal (docker_end_read (docker, NAME), 0);
 }
 
-/* What stands still under gVisor takes no signal: it goes on before it is ended,
- * whatever becomes of that. */
-static void
-test_paused_kernel (void **state)
-{
-  const struct {
-    const char *runtime;
-    int resumed;
-  } cases[] = {{"runsc", 204}, {"of-a-stranger", 500}, {"runc", 0}};
-
-  (void) state;
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    const struct engine_line gone = {
-      .request = "DELETE /v1.41/containers/" NAME, .status = 204
-    };
-    const struct engine_line lines[] = {
-      PING,
-      {.request = "GET /v1.41/containers/" NAME "/json", .status = 200,
-       .body = paused_on (cases[i].runtime)},
-      cases[i].resumed
-        ? (struct engine_line) {.request = "POST /v1.41/containers/" NAME
-                                           "/unpause",
-                                .status = cases[i].resumed}
-        : gone,
-      cases[i].resumed ? gone : (struct engine_line) END,
-      END,
-    };
-
-    engine_script (lines + (i > 0));
-    assert_int_equal (docker_sandbox_kill (&host.call, docker, "sb-1", NULL),
-                      COFFER_OK);
-    engine_done ();
-  }
-}
-
 static void
 test_paused_twice (void **state)
 {
@@ -656,147 +542,6 @@ test_credentials (void **state)
   host.connect = NULL;
 }
 
-/* ---- kernels ------------------------------------------------------------ */
-
-#define MADE                                                                  \
-  {.request = "POST /v1.41/containers/create?name=" NAME, .status = 201,      \
-   .body = "{\"Id\":\"c0ffee\"}"}
-#define BEGUN                                                                 \
-  {.request = "POST /v1.41/containers/" NAME "/attach", .status = 101,        \
-   .said = "ok"},                                                             \
-  {.request = "POST /v1.41/containers/" NAME "/start", .status = 204},        \
-  {.request = "GET /v1.41/containers/" NAME "/json", .status = 200,           \
-   .body = inspect_of (RUNNING, OURS)}
-
-static void
-test_kernel_named (void **state)
-{
-  static const char text[]
-    = "{\"Runtimes\":{\"safe\":{\"path\":\"/opt/bin/runsc\"},\"vm\":{\"path\":"
-      "\"/usr/bin/kata-runtime\"},\"v1\":{\"runtimeType\":"
-      "\"io.containerd.runsc.v1\"},\"mine\":{\"path\":\"/opt/runc\"}}}";
-  static const struct {
-    const char *name;
-    enum docker_kernel by_name, by_info;
-  } rows[] = {
-    {"runc", KERNEL_SHARED, KERNEL_SHARED},
-    {"crun", KERNEL_SHARED, KERNEL_SHARED},
-    {"/usr/bin/crun", KERNEL_SHARED, KERNEL_SHARED},
-    {"io.containerd.runc.v2", KERNEL_SHARED, KERNEL_SHARED},
-    {"runsc", KERNEL_GVISOR, KERNEL_GVISOR},
-    {"runsc-debug", KERNEL_GVISOR, KERNEL_GVISOR},
-    {"/usr/bin/runsc", KERNEL_GVISOR, KERNEL_GVISOR},
-    {"safe", KERNEL_OTHER, KERNEL_GVISOR},
-    {"v1", KERNEL_OTHER, KERNEL_GVISOR},
-    {"mine", KERNEL_OTHER, KERNEL_SHARED},
-    {"vm", KERNEL_OTHER, KERNEL_OTHER},
-    {"", KERNEL_OTHER, KERNEL_OTHER},
-  };
-  json_t *info = json_loads (text, 0, NULL);
-
-  (void) state;
-  assert_non_null (info);
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    assert_int_equal (docker_kernel_named (rows[i].name, NULL),
-                      rows[i].by_name);
-    assert_int_equal (docker_kernel_named (rows[i].name, info),
-                      rows[i].by_info);
-  }
-  json_decref (info);
-}
-
-/* The engine has gVisor as its usual runtime, under a name of its own: the first
- * that is made is made anew, and those after it at once as they should be. */
-static void
-test_kernel_found (void **state)
-{
-  const struct engine_line first[] = {
-    PING, MADE,
-    {.request = "GET /v1.41/containers/" NAME "/json", .status = 200,
-     .body = "{\"HostConfig\":{\"Runtime\":\"safe\"}}"},
-    {.request = "GET /v1.41/info", .status = 200,
-     .body = "{\"Runtimes\":{\"safe\":{\"path\":\"/opt/runsc\"}}}"},
-    {.request = "DELETE /v1.41/containers/" NAME, .status = 204},
-    MADE, BEGUN, END,
-  };
-  const struct engine_line second[] = {MADE, BEGUN, END};
-  struct coffer_sandbox_spec spec = no_spec ();
-
-  (void) state;
-  spec.pids = 0;
-  engine_script (first);
-  assert_int_equal (create (&spec), COFFER_OK);
-  engine_done ();
-  assert_int_equal (json_integer_value (host_config ("PidsLimit")), 4096);
-  assert_null (host_config ("Runtime"));
-  engine_script (second);
-  assert_int_equal (create (&spec), COFFER_OK);
-  engine_done ();
-  assert_int_equal (json_integer_value (host_config ("PidsLimit")), 4096);
-}
-
-static void
-test_kernel_shared (void **state)
-{
-  const struct engine_line lines[] = {
-    PING_PODMAN,
-    {.request = "POST /v1.41/volumes/create", .status = 201},
-    {.request = "POST /v1.41/volumes/create", .status = 201},
-    MADE,
-    {.request = "GET /v1.41/libpod/containers/" NAME "/json", .status = 200,
-     .body = "{\"OCIRuntime\":\"runc\",\"HostConfig\":{\"Runtime\":\"oci\"}}"},
-    BEGUN, END,
-  };
-  struct coffer_sandbox_spec spec = no_spec ();
-
-  (void) state;
-  spec.pids = 0;
-  engine_script (lines);
-  assert_int_equal (create (&spec), COFFER_OK);
-  engine_done ();
-  assert_int_equal (json_integer_value (host_config ("PidsLimit")), 256);
-}
-
-/* What a mount shows is compared by numbers, where the container's kernel is the
- * machine's: asked each time, and whatever was found before. */
-static void
-test_kernel_mounts (void **state)
-{
-  static const struct {
-    const char *answer;
-    int is_compared;
-  } rows[] = {
-    {"{\"HostConfig\":{\"Runtime\":\"runsc\"}}", 0},
-    {"{\"HostConfig\":{\"Runtime\":\"runc\"}}", 1},
-  };
-  const struct coffer_mount mount = {
-    .size = sizeof mount, .target = "/mnt",
-    .source_fd = open ("/", O_PATH | O_DIRECTORY | O_CLOEXEC),
-  };
-  const struct coffer_mount *const mounts[] = {&mount, NULL};
-  struct coffer_sandbox_spec spec = no_spec ();
-
-  (void) state;
-  spec.mounts = mounts;
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    const struct engine_line lines[] = {
-      PING, MADE,
-      {.request = "GET /v1.41/containers/" NAME "/json", .status = 200,
-       .body = rows[i].answer},
-      BEGUN, END,
-    };
-    struct inside_told told;
-
-    engine_script (lines + (i > 0));
-    assert_int_equal (create (&spec), COFFER_OK);
-    assert_true (engine_told ()->size >= sizeof told);
-    memcpy (&told, engine_told ()->data, sizeof told);
-    assert_int_equal (told.mounts_size > 0, rows[i].is_compared);
-    engine_done ();
-  }
-  close (mount.source_fd);
-}
-
 static void
 test_config (void **state)
 {
@@ -875,16 +620,14 @@ test_lifeline (void **state)
 int
 main (void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown (name, setup, teardown)
+#define TEST(name)                                                             \
+  cmocka_unit_test_setup_teardown (name, docker_setup, docker_teardown)
   const struct CMUnitTest tests[] = {
     TEST (test_create), TEST (test_hardened), TEST (test_podman),
     TEST (test_create_undone), TEST (test_create_twice), TEST (test_pull),
     TEST (test_refused), TEST (test_gone), TEST (test_past_its_time),
-    TEST (test_paused_kernel),
     TEST (test_paused_twice), TEST (test_list),
     TEST (test_list_making), TEST (test_no_engine),
-    TEST (test_kernel_named), TEST (test_kernel_found),
-    TEST (test_kernel_shared), TEST (test_kernel_mounts),
     TEST (test_user), TEST (test_config), TEST (test_time), TEST (test_lifeline),
     TEST (test_credentials),
   };
