@@ -417,7 +417,7 @@ helped_servers (const json_t *config)
   if (store && *store)
     json_object_set_new (list, "*", json_true ());
   json_object_foreach (own, server, name)
-    if (json_is_string (name))
+    if (json_is_string (name) && strcmp (server, "*") != 0)
       json_object_set_new (list, server,
                            json_boolean (*json_string_value (name) != '\0'));
   if (find_server (own, HUB, &asked))

@@ -282,27 +282,41 @@ drain (int *fd, struct coffer_buffer *to, size_t most)
   return 0;
 }
 
-/* 1: both streams have ended, or it said too much; 0: the time is over, or the
- * caller gave up. */
+/* For what it has said before it ended: who else has its streams open, such as an
+ * agent that it has begun, is not waited for. */
+#define LAST_NS INT64_C (1000000000)
+
+/* 1: both streams have ended, or it has, or it said too much; 0: the time is over,
+ * or the caller gave up. */
 static int
 listen_to (const struct tool *tool, struct running *running)
 {
   const size_t most = tool->said_most ? tool->said_most : MAX_SAID;
+  coffer_autoclose int pidfd
+    = (int) syscall (SYS_pidfd_open, running->pid, 0);
+  int64_t until = tool->deadline_ns;
+  int ended = 0;
 
   while ((running->out >= 0 || running->err >= 0)
          && !(running->cut && tool->said_most)) {
-    struct pollfd polls[3] = { { running->out, POLLIN, 0 },
+    struct pollfd polls[4] = { { running->out, POLLIN, 0 },
                                { running->err, POLLIN, 0 },
-                               { tool->cancel_fd, POLLIN, 0 } };
+                               { tool->cancel_fd, POLLIN, 0 },
+                               { ended ? -1 : pidfd, POLLIN, 0 } };
+    const int64_t now = coffer_now_ns ();
     /* Rounded up: less than a millisecond is not the end. */
-    int64_t left = (tool->deadline_ns - coffer_now_ns () + 999999) / 1000000;
+    int64_t left = (until - now + 999999) / 1000000;
 
     if (left <= 0)
-      return 0;
-    if (poll (polls, 3, left > 1000 ? 1000 : (int) left) < 0 && errno != EINTR)
+      return ended;
+    if (poll (polls, 4, left > 1000 ? 1000 : (int) left) < 0 && errno != EINTR)
       return 0;
     if (polls[2].revents)
       return 0;
+    if (polls[3].revents) {
+      ended = 1;
+      until = until - now < LAST_NS ? until : now + LAST_NS;
+    }
     if (polls[0].revents)
       running->cut |= drain (&running->out, &running->said, most);
     if (polls[1].revents)

@@ -176,8 +176,12 @@ what_a_helper_does_wrong_is_told_without_its_words (void **state)
 static void
 names_and_servers_are_words (void **state)
 {
+  auto_credential struct credential credential = { NULL, NULL };
+  auto_free char *ran = text_printf ("%s/ran", folder);
+  auto_free char *body = text_printf ("touch %s", ran);
+
   (void) state;
-  helper ("up", "touch ../ran");
+  helper ("up", body);
   assert_refused ("{\"credsStore\":\"../bin/docker-credential-up\"}", SERVER,
                   "no helper has the name");
   assert_refused ("{\"credsStore\":\"right;x\"}", SERVER,
@@ -187,6 +191,23 @@ names_and_servers_are_words (void **state)
   assert_refused ("{\"credsStore\":\"right\"}", "r.example\nx", "is no server");
   assert_refused ("{\"credsStore\":\"right\"}", "-x", "is no server");
   assert_refused ("{\"credsStore\":\"right\"}", "", "is no server");
+  assert_int_equal (access (ran, F_OK), -1);
+  get ("{\"credsStore\":\"up\"}", SERVER, &credential, NULL);
+  assert_int_equal (unlink (ran), 0);
+}
+
+/* An agent that it has begun has its streams, and lives on. */
+static void
+a_helper_that_has_ended_is_waited_for_no_more (void **state)
+{
+  auto_credential struct credential credential = { NULL, NULL };
+  const int64_t began = coffer_now_ns ();
+
+  (void) state;
+  helper ("leaves", "sleep 25 & echo '{\"Username\":\"u\",\"Secret\":\"p\"}'");
+  assert_int_equal (get ("{\"credsStore\":\"leaves\"}", SERVER, &credential,
+                         NULL), 1);
+  assert_true (coffer_now_ns () - began < INT64_C (15000000000));
 }
 
 static void
@@ -270,7 +291,8 @@ a_worker_is_told_which_servers_have_a_helper (void **state)
   (void) state;
   write_text ("config.json",
               "{\"auths\": {\"docker.io\": {\"auth\": \"dTpw\"}}, \"x\": 1,"
-              " \"credHelpers\": {\"a.example\": \"right\", \"b\": \"\"},"
+              " \"credHelpers\": {\"a.example\": \"right\", \"b\": \"\","
+              " \"*\": \"\"},"
               " \"credsStore\": \"token\"}", 0600);
   assert_int_equal (docker_client_auths (path, &line, NULL), 0);
   assert_string_equal (line,
@@ -379,6 +401,7 @@ main (void)
     cmocka_unit_test (what_a_helper_does_wrong_is_told_without_its_words),
     cmocka_unit_test (names_and_servers_are_words),
     cmocka_unit_test (a_helper_that_hangs_is_ended),
+    cmocka_unit_test (a_helper_that_has_ended_is_waited_for_no_more),
     cmocka_unit_test (what_others_may_write_is_not_run),
     cmocka_unit_test (what_lies_where_others_may_write_is_not_run),
     cmocka_unit_test (a_helper_sees_little_of_the_caller),
