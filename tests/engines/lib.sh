@@ -26,11 +26,15 @@ holder='' engine_pid='' containerd_pid='' engine_more=''
 
 # A process that does nothing holds them, so that an engine can end and come back.
 # Of the machine's /run, where engines and their shims meet by fixed names, nothing
-# is shown; what is in /etc of an ordinary user's is that user's alone.
+# is shown, nor of /var/lib and /etc/docker, where they keep a cache of what they have
+# pulled and a key under fixed names; what is in /etc of an ordinary user's is that user's alone.
 holder_start () {
   unshare -n -m sh -c '
     ip link set lo up && mount -t tmpfs -o mode=755 none /run || exit 1
     mkdir /run/lock
+    for folder in /var/lib /etc/docker; do
+      [ ! -d "$folder" ] || mount -t tmpfs -o mode=755 none "$folder" || exit 1
+    done
     for name in passwd group subuid subgid; do
       [ ! -e "$0/etc/$name" ] || mount --bind "$0/etc/$name" "/etc/$name" || exit 1
     done
