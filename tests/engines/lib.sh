@@ -238,6 +238,7 @@ engine_again () { engine_launch; }
 # that forgets the process, which waits for ever for its start: Podman its conmon,
 # Docker the shim of its containerd.  What a removal is about to end has its time.
 engine_forgotten () {
+  engine_unstored
   soon 10 no_forgotten && soon 10 no_forgotten_groups && return
   forgotten | while read -r pid id; do
     note "the engine has forgotten $id"
@@ -246,6 +247,18 @@ engine_forgotten () {
     soon 10 ended "$pid"
   done
   soon 10 no_forgotten_groups
+}
+
+# Podman that is killed between its record of a container and that one's storage tells
+# of no container at all, until this one is removed.
+engine_unstored () {
+  for engine_try in 1 2 3; do
+    engine_bad=$(api GET '/containers/json?all=1' \
+      | sed -n 's/.*container from store[^0-9a-f]*\([0-9a-f]\{64\}\).*/\1/p' | head -1)
+    [ -n "$engine_bad" ] || return 0
+    note "the engine has lost the storage of $engine_bad"
+    api DELETE "/containers/$engine_bad?force=1" >/dev/null
+  done
 }
 
 # PID CONTAINER of those that it no longer tells of.
