@@ -115,25 +115,23 @@ local_check (const struct local_file *local, const struct tally *passed,
              const char *path, struct error **err)
 {
   coffer_autoclose int fd = -1;
-  auto_free char *buffer = malloc (TRANSFER_CHUNK);
-  struct tally found;
+  auto_tally struct tally found = { 0 };
   off_t at = local->start;
   ssize_t n;
 
   if (!local->regular)
     return 0;
-  if (!buffer)
-    return error_set (err, E_NO_MEMORY, 0, "a buffer");
   fd = local_open (local);
   if (fd < 0)
     return error_set (err, E_IO, errno, "read what was downloaded");
-  tally_begin (&found);
-  while ((n = pread (fd, buffer, TRANSFER_CHUNK, at)) != 0) {
+  if (tally_begin (&found, err) < 0)
+    return -1;
+  while ((n = pread (fd, tally_room (&found), TALLY_CHUNK, at)) != 0) {
     if (n < 0 && errno == EINTR)
       continue;
     if (n < 0)
       return error_set (err, E_IO, errno, "read what was downloaded");
-    tally_add (&found, buffer, (size_t) n);
+    tally_add (&found, (size_t) n);
     at += n;
   }
   tally_end (&found);
@@ -147,8 +145,8 @@ download_verified (struct transfer *transfer, struct local_file *local,
                    struct tally *passed, struct error **err)
 {
   coffer_autoclose int fd = -1;
+  auto_tally struct tally again = { 0 };
   struct stat st;
-  struct tally again;
   int same = 0;
 
   if (transfer_read (transfer, passed, local_take, local, err) < 0
@@ -204,8 +202,8 @@ sandbox_download (struct host *host, const char *id, const char *path,
     .sandbox = id, .path = path, .call = call, .pipe = -1,
     .what = "downloading"
   };
+  auto_tally struct tally passed = { 0 };
   struct local_file file;
-  struct tally passed;
 
   if (files_reach (host, id, path, &record, &transfer.provider, err) < 0)
     return -1;

@@ -14,10 +14,11 @@ static int
 feed_whole (struct transfer *transfer, int local, int (*whole) (void *data),
             void *data, struct error **err)
 {
-  struct tally tally;
+  auto_tally struct tally tally = { 0 };
   int fed;
 
-  tally_begin (&tally);
+  if (tally_begin_with (&tally, NULL, NULL, err) < 0)
+    return -1;
   fed = transfer_feed (transfer, local, &tally, err);
   if (fed > 0 && whole && !whole (data))
     fed = error_set (err, E_BODY, 0, "the archive ended before it was whole");

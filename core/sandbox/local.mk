@@ -40,6 +40,7 @@ noinst_LIBRARIES += %D%/libsandbox.a
   %D%/sqlite.c %D%/sqlite.h \
   %D%/stream.c \
   %D%/sweep.c \
+  %D%/tally.c %D%/tally.h \
   %D%/template.c %D%/users.c %D%/template.h \
   %D%/terminal.c %D%/terminal.h \
   %D%/transfer.c %D%/transfer.h \

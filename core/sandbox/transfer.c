@@ -22,32 +22,6 @@
 #define PIPE_BYTES (1 << 20)
 
 void
-tally_begin (struct tally *tally)
-{
-  tally->size = 0;
-  sha256_begin (&tally->context);
-}
-
-void
-tally_add (struct tally *tally, const void *bytes, size_t size)
-{
-  tally->size += size;
-  sha256_add (&tally->context, bytes, size);
-}
-
-void
-tally_end (struct tally *tally)
-{
-  sha256_end (&tally->context, tally->sha256);
-}
-
-int
-tally_equal (const struct tally *a, const struct tally *b)
-{
-  return a->size == b->size && strcmp (a->sha256, b->sha256) == 0;
-}
-
-void
 transfer_stop (struct transfer *transfer)
 {
   async_cancel (&transfer->async);
@@ -59,7 +33,6 @@ void
 transfer_fini (struct transfer *transfer)
 {
   transfer_stop (transfer);
-  free (transfer->buffer);
   json_decref (transfer->stat);
 }
 int
@@ -107,9 +80,6 @@ transfer_pipe (struct transfer *transfer, int reads, int *theirs,
 {
   int ends[2];
 
-  transfer->buffer = malloc (TRANSFER_CHUNK);
-  if (!transfer->buffer)
-    return error_set (err, E_NO_MEMORY, 0, "a buffer");
   if (pipe2 (ends, O_CLOEXEC) < 0)
     return error_set (err, E_IO, errno, "a pipe");
   *theirs = ends[!reads];
@@ -192,21 +162,22 @@ transfer_feed (struct transfer *transfer, int local, struct tally *tally,
                struct error **err)
 {
   int ended = 0, ready;
+  const char *bytes;
   ssize_t n;
 
   while (!ended) {
     ready = transfer_wait (transfer, local, POLLIN, err);
     if (ready <= 0)
       return ready;
-    n = read (local, transfer->buffer, TRANSFER_CHUNK);
+    n = read (local, tally_room (tally), TALLY_CHUNK);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
       continue;
     if (n < 0)
       return error_set (err, E_IO, errno, "read what is sent");
     if (n == 0)
       return 1;
-    tally_add (tally, transfer->buffer, (size_t) n);
-    if (feed (transfer, transfer->buffer, (size_t) n, &ended, err) < 0)
+    bytes = tally_add (tally, (size_t) n);
+    if (feed (transfer, bytes, (size_t) n, &ended, err) < 0)
       return -1;
     transfer_progress (transfer, tally->size);
   }
@@ -216,9 +187,10 @@ transfer_feed (struct transfer *transfer, int local, struct tally *tally,
 /* Reads our end until the call has returned and the pipe is empty: whatever
  * the provider wrote is in it by then. */
 static int
-drain_pipe (struct transfer *transfer, struct tally *tally, int hashed,
-            take_bytes *take, void *data, struct error **err)
+drain_pipe (struct transfer *transfer, struct tally *tally, take_bytes *take,
+            void *data, struct error **err)
 {
+  const char *bytes;
   ssize_t n;
   int ready;
 
@@ -226,39 +198,35 @@ drain_pipe (struct transfer *transfer, struct tally *tally, int hashed,
     ready = transfer_wait (transfer, transfer->pipe, POLLIN, err);
     if (ready < 0)
       return -1;
-    n = read (transfer->pipe, transfer->buffer, TRANSFER_CHUNK);
+    n = read (transfer->pipe, tally_room (tally), TALLY_CHUNK);
     if (n == 0 || (n < 0 && errno == EAGAIN && ready == 0))
       return 0;
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
       continue;
     if (n < 0)
       return error_set (err, E_IO, errno, "a pipe");
-    if (hashed)
-      tally_add (tally, transfer->buffer, (size_t) n);
-    else
-      tally->size += (size_t) n;
-    if (take && take (data, transfer->buffer, (size_t) n, err) < 0)
+    bytes = tally_add (tally, (size_t) n);
+    if (take && take (data, bytes, (size_t) n, err) < 0)
       return -1;
     transfer_progress (transfer, tally->size);
   }
 }
 
 static int
-read_all (struct transfer *transfer, struct tally *tally, int hashed,
-          take_bytes *take, void *data, struct error **err)
+read_all (struct transfer *transfer, struct tally *tally, take_bytes *take,
+          void *data, struct error **err)
 {
   struct contract_args_file_read args = {
     .sandbox = transfer->sandbox, .path = transfer->path
   };
   coffer_autoclose int theirs = -1;
 
-  tally_begin (tally);
   if (transfer_pipe (transfer, 0, &theirs, err) < 0)
     return -1;
   args.out = theirs;
   if (transfer_begin (transfer, COFFER_OP_file_read, &args, err) < 0)
     return -1;
-  if (drain_pipe (transfer, tally, hashed, take, data, err) < 0) {
+  if (drain_pipe (transfer, tally, take, data, err) < 0) {
     transfer_stop (transfer);
     return -1;
   }
@@ -273,7 +241,9 @@ int
 transfer_read (struct transfer *transfer, struct tally *tally,
                take_bytes *take, void *data, struct error **err)
 {
-  return read_all (transfer, tally, 1, take, data, err);
+  if (tally_begin (tally, err) < 0)
+    return -1;
+  return read_all (transfer, tally, take, data, err);
 }
 
 /* What a local file is compared with, as it comes. */
@@ -281,17 +251,16 @@ struct likeness {
   int local;
   off_t at;
   int differs;
-  char *buffer;                 /* TRANSFER_CHUNK */
+  char *buffer;                 /* TALLY_CHUNK */
 };
 
-static int
-likeness_take (void *data, const char *bytes, size_t size, struct error **err)
+static void
+likeness_look (void *data, const char *bytes, size_t size)
 {
   struct likeness *likeness = data;
   size_t got = 0;
   ssize_t n = 1;
 
-  (void) err;
   while (!likeness->differs && got < size && n > 0) {
     n = pread (likeness->local, likeness->buffer + got, size - got,
                likeness->at + (off_t) got);
@@ -300,7 +269,6 @@ likeness_take (void *data, const char *bytes, size_t size, struct error **err)
   likeness->at += (off_t) size;
   likeness->differs |= got < size
                        || memcmp (likeness->buffer, bytes, size) != 0;
-  return 0;
 }
 
 int
@@ -311,13 +279,14 @@ transfer_is_like (const struct transfer *like, const char *path, int local,
     .provider = like->provider, .sandbox = like->sandbox, .path = path,
     .call = like->call, .pipe = -1, .total = like->total, .what = "verifying"
   };
-  auto_free char *buffer = malloc (TRANSFER_CHUNK);
+  auto_free char *buffer = malloc (TALLY_CHUNK);
   struct likeness likeness = { .local = local, .at = at, .buffer = buffer };
-  struct tally tally;
+  auto_tally struct tally tally = { 0 };
 
   if (!buffer)
     return error_set (err, E_NO_MEMORY, 0, "a buffer");
-  if (read_all (&transfer, &tally, 0, likeness_take, &likeness, err) < 0)
+  if (tally_begin_with (&tally, likeness_look, &likeness, err) < 0
+      || read_all (&transfer, &tally, NULL, NULL, err) < 0)
     return -1;
   return !likeness.differs && tally.size == size;
 }

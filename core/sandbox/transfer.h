@@ -9,23 +9,9 @@
 #ifndef SANDBOX_TRANSFER_H
 #define SANDBOX_TRANSFER_H
 
-#include "base/sha256.h"
 #include "sandbox/async.h"
 #include "sandbox/host.h"
-
-#define TRANSFER_CHUNK (256 << 10)
-
-/* What passed: its length and hash. */
-struct tally {
-  uint64_t size;
-  SHA2_CTX context;
-  char sha256[SHA256_HEX_SIZE];
-};
-
-void tally_begin (struct tally *tally);
-void tally_add (struct tally *tally, const void *bytes, size_t size);
-void tally_end (struct tally *tally);
-int tally_equal (const struct tally *a, const struct tally *b);
+#include "sandbox/tally.h"
 
 /* One transfer: a provider call on its thread and our end of its pipe. */
 struct transfer {
@@ -36,7 +22,6 @@ struct transfer {
   int pipe;
   uint64_t total;               /* for progress; 0: not known */
   const char *what;
-  char *buffer;
   json_t *stat;                 /* what the provider emitted last */
   uint64_t reported;            /* its moved_bytes */
 };
@@ -63,12 +48,13 @@ int transfer_wait (const struct transfer *transfer, int fd, short events,
 void transfer_progress (const struct transfer *transfer, uint64_t done);
 int transfer_cancel_fd (const struct transfer *transfer);
 
-/* What `local` has into our end of the pipe.  1: all of it; 0: the provider has
+/* What `local` has into our end of the pipe, through a tally that has begun.  1: all of it; 0: the provider has
  * returned before that, and its own error says why. */
 int transfer_feed (struct transfer *transfer, int local, struct tally *tally,
                    struct error **err);
 
-/* The whole file once through the provider, each piece to `take`. */
+/* The whole file once through the provider, each piece to `take`.  The tally is
+ * zero before, and the caller's to end also when it fails (auto_tally). */
 typedef int take_bytes (void *data, const char *bytes, size_t size,
                         struct error **err);
 int transfer_read (struct transfer *transfer, struct tally *tally,

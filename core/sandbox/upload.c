@@ -50,8 +50,8 @@ write_in (struct transfer *transfer, const struct upload *upload,
   coffer_autoclose int theirs = -1;
   int fed;
 
-  tally_begin (tally);
-  if (transfer_pipe (transfer, 1, &theirs, err) < 0)
+  if (tally_begin (tally, err) < 0
+      || transfer_pipe (transfer, 1, &theirs, err) < 0)
     return -1;
   args.in = theirs;
   if (transfer_begin (transfer, COFFER_OP_file_write, &args, err) < 0)
@@ -223,7 +223,7 @@ static int
 upload_verified (struct transfer *transfer, const struct upload *upload,
                  struct tally *sent, struct error **err)
 {
-  struct tally found;
+  auto_tally struct tally found = { 0 };
   const off_t start = local_start (upload->local);
   int same = 0;
 
@@ -257,7 +257,7 @@ sandbox_upload_as (struct host *host, const char *id,
   };
   auto_free char *temporary = NULL;
   struct upload upload = *asked;
-  struct tally sent;
+  auto_tally struct tally sent = { 0 };
 
   if (upload.mode > 07777)
     return error_set (err, E_INVALID, 0, "mode: not between 0 and 07777");

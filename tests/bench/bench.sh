@@ -86,19 +86,21 @@ stdout () {
     ::: sh -c 'cat "$0" | cat > /dev/null' "$big"
 }
 
+# What is there from the turn before is removed first, on both sides: memory that
+# has just been freed is had for less than other memory.
 copied () { # upload|download
   big_make
   id=$("$coffer" sandbox create --disk "$((bytes * 5 / 2))" --ttl 10m) || return 2
-  set -- "$1" "$coffer" sandbox "$1" "$id"
   if [ "$1" = upload ]; then
-    set -- "$@" "$big" /workspace/big
+    set -- upload "$big" /workspace/big
   else
     "$coffer" sandbox upload "$id" "$big" /workspace/big > /dev/null || return 2
-    set -- "$@" /workspace/big "$big.copy"
+    set -- download /workspace/big "$big.copy"
   fi
   status=0
   "$here/pairs" -n "$turns" -r 1.25 "$1" ::: sh -c \
-    'rm -f "$0.copy"; shift; exec "$@"' "$big" "$@" ::: sh -c \
+    'if [ "$2" = upload ]; then "$0" sandbox exec "$1" -- rm -f "$4"; else rm -f "$4"; fi
+     exec "$0" sandbox "$2" "$1" "$3" "$4"' "$coffer" "$id" "$@" ::: sh -c \
     'rm -f "$0.copy"; cp --reflink=never "$0" "$0.copy" && openssl dgst -sha256 "$0.copy" > /dev/null' \
     "$big" || status=$?
   "$coffer" sandbox kill "$id" > /dev/null

@@ -86,3 +86,10 @@ UNIT_TESTS += %D%/test-sandbox-list
 %C%_test_sandbox_ready_CFLAGS = $(UNIT_CC_FLAGS)
 %C%_test_sandbox_ready_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_test_sandbox_ready_LDADD = $(SANDBOX_TEST_LIBS)
+
+UNIT_TESTS += %D%/test-tally
+%C%_test_tally_SOURCES = %D%/test-tally.c %D%/harness.h
+%C%_test_tally_CPPFLAGS = $(UNIT_CPP_FLAGS)
+%C%_test_tally_CFLAGS = $(UNIT_CC_FLAGS)
+%C%_test_tally_LDFLAGS = $(HOST_LINK_FLAGS)
+%C%_test_tally_LDADD = $(SANDBOX_TEST_LIBS)
