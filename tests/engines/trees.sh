@@ -198,19 +198,19 @@ café
 }
 
 # The pieces of a snapshot are changed under its name, as who has the engine may.
-list_snapshot_spoilt () {
+list_snapshot_spoilt () { # TAG
   api POST "/containers/create?name=forger" -f -H 'Content-Type: application/json' \
-    -d "{\"Image\":\"$1\",\"Cmd\":[\"x\"]}" >"$out"
-  api GET "/containers/forger/archive?path=/coffer-snapshot" >"$T/pieces.tar"
-  mkdir -p "$T/forged" && tar -C "$T/forged" -xf "$T/pieces.tar"
-  chmod -R u+w "$T/forged"
-  printf 'X' | dd of="$T/forged/coffer-snapshot/000000" bs=1 seek=700000 \
-    conv=notrunc 2>"$err"
-  tar -C "$T/forged" -cf "$T/forged.tar" coffer-snapshot
-  api PUT "/containers/forger/archive?path=/" -f -T "$T/forged.tar" >"$out"
-  api POST "/commit?container=forger&repo=${1%:*}&tag=${1##*:}" -f \
-    -H "Content-Type: application/json" -d "{}" >"$out"
-  api DELETE "/containers/forger?force=1" >"$out"
+    -d "{\"Image\":\"$1\",\"Cmd\":[\"x\"]}" &&
+    api GET "/containers/forger/archive?path=/coffer-snapshot" -f >"$T/pieces.tar" &&
+    mkdir -p "$T/forged" && tar -C "$T/forged" -xf "$T/pieces.tar" &&
+    chmod -R u+w "$T/forged" &&
+    printf 'X' | dd of="$T/forged/coffer-snapshot/000000" bs=1 seek=700000 \
+      conv=notrunc &&
+    tar -C "$T/forged" -cf "$T/forged.tar" coffer-snapshot &&
+    api PUT "/containers/forger/archive?path=/" -f -T "$T/forged.tar" &&
+    api POST "/commit?container=forger&repo=${1%:*}&tag=${1##*:}" -f \
+      -H "Content-Type: application/json" -d "{}" &&
+    api DELETE "/containers/forger?force=1"
 }
 
 list_snapshot_attacked () {
@@ -218,7 +218,8 @@ list_snapshot_attacked () {
 import json, sys
 print (*[t for i in json.load (sys.stdin) for t in i["RepoTags"] or () if sys.argv[1] in t])' "$snap")
   before=$(coffer sandbox list --json | python3 -c 'import json, sys; print (len (json.load (sys.stdin)))')
-  list_snapshot_spoilt "$tag"
+  list_snapshot_spoilt "$tag" >"$out" 2>"$err"
+  is "$engine: pieces are made others" "$? $([ $? -eq 0 ] || cat "$out" "$err")" "0 "
   run coffer sandbox create --template "$snap"
   like "$engine: pieces that are others make no sandbox" \
     "$(sed "s/^/$status /" "$err")" '^[1-9].* not as it was made'
@@ -256,6 +257,8 @@ list_snapshot_half () {
   making=$!
   sleep 0.4
   give_up "$making"
+  # It may have been whole by then, and no list of coffer's has it.
+  coffer call "$provider" sandbox_kill sandbox=sb-half >"$out" 2>&1
   op snapshot_create sandbox=sb-00000000000000000000000000
   like "$engine: of no sandbox there is none" "$status" '^[1-9]'
 }
@@ -391,7 +394,6 @@ list_snapshots () {
   list_snapshot_full
   list_snapshot_attacked
   run coffer sandbox kill --all --yes
-  coffer call "$provider" sandbox_kill sandbox=sb-half >"$out" 2>&1
   engine_forgotten
   op snapshot_list
   sed -n 's/.*"snapshot":"\(snap-[0-9a-f]*\)".*/\1/p' "$out" | while read -r snap; do
