@@ -65,17 +65,22 @@ installing_init (struct installing *installing, struct cli *cli,
   return watch->cancel_fd < 0 ? -1 : 0;
 }
 
+/* What has just been installed, of a registry that is the caller's; NULL: it
+ * cannot be looked at. */
+static const struct registry_entry *
+installed (const struct place *place, const char *id,
+           struct registry **registry)
+{
+  return registry_load_one (place, id, registry, NULL) == 0
+         && (*registry)->count > 0 ? &(*registry)->entries[0] : NULL;
+}
+
 /* Is a report of the kit demanded of it that is not there yet? */
 static int
-needs_kit (const struct place *place, const char *id)
+needs_kit (const struct registry_entry *entry)
 {
-  auto_registry struct registry *registry = NULL;
-
-  if (registry_load_one (place, id, &registry, NULL) < 0
-      || registry->count == 0)
-    return 0;
-  return registry->entries[0].require_conformance
-         && conformance_check (&registry->entries[0], NULL) < 0;
+  return entry && entry->require_conformance
+         && conformance_check (entry, NULL) < 0;
 }
 
 static int
@@ -83,6 +88,7 @@ report_json (const struct place *place, const struct install_report *report,
              struct error **err)
 {
   const struct receipt *receipt = report->receipt;
+  auto_registry struct registry *registry = NULL;
   auto_json json_t *stored = receipt_to_json (receipt);
   json_t *object = json_object ();
 
@@ -93,7 +99,8 @@ report_json (const struct place *place, const struct install_report *report,
   json_put_text (object, "trust", receipt->trust);
   json_put_text (object, "folder", report->folder);
   json_object_set_new (object, "needs_kit",
-                       json_boolean (needs_kit (place, receipt->id)));
+                       json_boolean (needs_kit (installed (
+                         place, receipt->id, &registry))));
   json_object_set (object, "receipt", stored);
   return output_json (object, err);
 }
@@ -110,15 +117,11 @@ note_trust (const struct receipt *receipt)
 
 /* Whoever installs what is a stranger's is told before it is used. */
 static void
-note_secrets (const struct place *place, const char *id)
+note_secrets (const struct registry_entry *entry)
 {
-  auto_registry struct registry *registry = NULL;
-  const struct manifest *m;
+  const struct manifest *m = entry ? entry->manifest : NULL;
 
-  if (registry_load_one (place, id, &registry, NULL) < 0
-      || registry->count == 0 || !(m = registry->entries[0].manifest))
-    return;
-  for (size_t i = 0; i < m->n_config; i++) {
+  for (size_t i = 0; m && i < m->n_config; i++) {
     auto_free char *known = provider_known (&m->config[i]);
 
     if (known)
@@ -131,12 +134,15 @@ report_print (const struct place *place, const char *done,
               const struct install_report *report, struct error **err)
 {
   const struct receipt *receipt = report->receipt;
+  auto_registry struct registry *registry = NULL;
+  const struct registry_entry *entry = installed (place, receipt->id,
+                                                  &registry);
 
   printf ("%s %s %s, trust %s, manifest %.12s\n", receipt->id,
           report->version, done, receipt->trust, receipt->manifest_sha256);
   note_trust (receipt);
-  note_secrets (place, receipt->id);
-  if (needs_kit (place, receipt->id))
+  note_secrets (entry);
+  if (needs_kit (entry))
     output_note ("it is not used%s before the conformance kit has tried it:"
                  " coffer kit %s --record", report->old_version
                    ? ", nor are its sandboxes reached," : "", receipt->id);

@@ -68,7 +68,7 @@ work_beside (struct tally *tally)
 {
   pthread_attr_t attr;
 
-  tally->next = 0;
+  tally->state = TALLY_ALONE;
   if (pthread_attr_init (&attr) != 0)
     return;
   pthread_attr_setstacksize (&attr, STACK_SIZE);
@@ -82,7 +82,7 @@ work_beside (struct tally *tally)
 char *
 tally_room (struct tally *tally)
 {
-  if (!tally->has_room && tally->state == TALLY_ALONE && tally->work
+  if (!tally->has_room && tally->state == TALLY_SHORT && tally->work
       && tally->size >= LONG_BYTES)
     work_beside (tally);
   if (!tally->has_room && tally->state == TALLY_WITH_THREAD)

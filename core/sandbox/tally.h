@@ -34,7 +34,7 @@ struct tally {
   unsigned next;                /* which of them is filled next */
   size_t filled[TALLY_BUFFERS]; /* 0: no more comes */
   int has_room;                 /* ours is the buffer that is next */
-  enum { TALLY_ALONE, TALLY_WITH_THREAD, TALLY_ENDED } state;
+  enum { TALLY_SHORT, TALLY_ALONE, TALLY_WITH_THREAD, TALLY_ENDED } state;
   pthread_t thread;
   sem_t empty, full;
 };

@@ -20,6 +20,8 @@
 #include "provider/provider.h"
 #include "provider/seal.h"
 
+#include "place.h"
+
 #define BATCHES 101
 #define CALLS 20000             /* in a batch */
 
@@ -155,19 +157,7 @@ report (const char *name, double direct, double by_table, double limit)
 
 /* ---- a shipped provider of our own -------------------------------------- */
 
-static int
-copy_file (const char *from, const char *to)
-{
-  coffer_autoclose int in = open (from, O_RDONLY | O_CLOEXEC);
-  coffer_autoclose int out = open (to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                                   0644);
-  uint64_t copied;
-
-  return in < 0 || out < 0 ? -1
-                           : coffer_copy (in, out, 0, INT64_MAX, -1, &copied);
-}
-
-/* A place whose shipped providers are one module of the tests. */
+/* It runs in this process: no worker is needed. */
 static int
 place_make (const char *folder, struct place *place, struct error **err)
 {
@@ -175,41 +165,16 @@ place_make (const char *folder, struct place *place, struct error **err)
     = getenv ("COFFER_SOURCE");
   auto_free char *module = text_printf ("%s/tests/e2e/modules/parrot.so",
                                         build ? build : ".");
-  auto_free char *copy = text_printf ("%s/parrot.so", folder);
   auto_free char *manifest = text_printf (
     "%s/tests/e2e/modules/parrot.yaml", source ? source : "src");
   auto_free char *sealed = text_printf ("%s/parrot.yaml", folder);
   struct seal_report report;
 
-  if (copy_file (module, copy) < 0)
-    return error_set (err, E_IO, errno, "copy %s", module);
-  if (seal_manifest (manifest, folder, sealed, &report, err) < 0)
+  if (bench_place_make (place, folder, "parrot", module, folder, err) < 0
+      || seal_manifest (manifest, folder, sealed, &report, err) < 0)
     return -1;
   seal_report_fini (&report);
-  place->shipped = strdup (folder);
-  place->libexec = strdup (folder);
-  place->installed = text_printf ("%s/installed", folder);
-  place->config = text_printf ("%s/config", folder);
-  place->state = text_printf ("%s/state", folder);
-  place->runtime = text_printf ("%s/run", folder);
-  place->home_override = 1;
   return 0;
-}
-
-static void
-place_unmake (const char *folder)
-{
-  static const char *const below[] = {
-    "parrot.so", "parrot.yaml", "run/parrot", "run",
-    "state/provider-state/parrot", "state/provider-state", "state"
-  };
-
-  for (size_t i = 0; i < sizeof below / sizeof below[0]; i++) {
-    auto_free char *path = text_printf ("%s/%s", folder, below[i]);
-
-    remove (path);
-  }
-  rmdir (folder);
 }
 
 /* ---- the three measurements --------------------------------------------- */
@@ -273,7 +238,7 @@ main (int argc, char **argv_)
     r = bench_dispatch (&subject, place, limit, &err);
   if (r < 0)
     printf ("# dispatch: %s\n", err ? error_message (err) : "failed");
-  place_unmake (folder);
+  bench_place_unmake (folder, "parrot");
   contract_calls_free (subject.calls);
   return failed || r != 0 || called == 0;
 }

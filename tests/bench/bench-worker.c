@@ -19,6 +19,8 @@
 #include "provider/integrity.h"
 #include "provider/provider.h"
 
+#include "place.h"
+
 #define BATCHES 501
 #define CALLS 20                /* in a batch */
 #define STARTS 51
@@ -31,18 +33,6 @@ compare_doubles (const void *a, const void *b)
   const double left = *(const double *) a, right = *(const double *) b;
 
   return left < right ? -1 : left > right;
-}
-
-static int
-copy_file (const char *from, const char *to)
-{
-  coffer_autoclose int in = open (from, O_RDONLY | O_CLOEXEC);
-  coffer_autoclose int out = open (to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                                   0644);
-  uint64_t copied;
-
-  return in < 0 || out < 0 ? -1
-                           : coffer_copy (in, out, 0, INT64_MAX, -1, &copied);
 }
 
 static int
@@ -73,34 +63,11 @@ static int
 place_make (const char *folder, struct place *place, struct error **err)
 {
   auto_free char *module = text_printf ("%s/tests/modules/hostile.so", build);
-  auto_free char *copy = text_printf ("%s/hostile.so", folder);
+  auto_free char *libexec = text_printf ("%s/core/provider/worker", build);
 
-  if (copy_file (module, copy) < 0)
-    return error_set (err, E_IO, errno, "copy %s", module);
-  place->shipped = strdup (folder);
-  place->libexec = text_printf ("%s/core/provider/worker", build);
-  place->installed = text_printf ("%s/installed", folder);
-  place->config = text_printf ("%s/config", folder);
-  place->state = text_printf ("%s/state", folder);
-  place->runtime = text_printf ("%s/run", folder);
-  place->home_override = 1;
+  if (bench_place_make (place, folder, "hostile", module, libexec, err) < 0)
+    return -1;
   return write_manifest (folder, err);
-}
-
-static void
-place_unmake (const char *folder)
-{
-  static const char *const below[] = {
-    "hostile.so", "hostile.yaml", "run/hostile", "run",
-    "state/provider-state/hostile", "state/provider-state", "state"
-  };
-
-  for (size_t i = 0; i < sizeof below / sizeof below[0]; i++) {
-    auto_free char *path = text_printf ("%s/%s", folder, below[i]);
-
-    remove (path);
-  }
-  rmdir (folder);
 }
 
 static double
@@ -173,6 +140,6 @@ main (int argc, char **argv)
     r = measure (entry, place, limit, &err);
   if (r < 0)
     printf ("# worker: %s\n", err ? error_message (err) : "failed");
-  place_unmake (folder);
+  bench_place_unmake (folder, "hostile");
   return r != 0;
 }

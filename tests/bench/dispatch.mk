@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 BENCHES += %D%/bench-dispatch
-%C%_bench_dispatch_SOURCES = %D%/bench-dispatch.c
+%C%_bench_dispatch_SOURCES = %D%/bench-dispatch.c %D%/place.c %D%/place.h
 %C%_bench_dispatch_CFLAGS = $(HOST_CC_FLAGS)
 %C%_bench_dispatch_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_bench_dispatch_LDADD = core/provider/libprovider.a \

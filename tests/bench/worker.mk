@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 BENCHES += %D%/bench-worker
-%C%_bench_worker_SOURCES = %D%/bench-worker.c
+%C%_bench_worker_SOURCES = %D%/bench-worker.c %D%/place.c %D%/place.h
 %C%_bench_worker_CFLAGS = $(HOST_CC_FLAGS)
 %C%_bench_worker_LDFLAGS = $(HOST_LINK_FLAGS)
 %C%_bench_worker_LDADD = core/provider/libprovider.a \
