@@ -79,8 +79,7 @@ installed (const struct place *place, const char *id,
 static int
 needs_kit (const struct registry_entry *entry)
 {
-  return entry && entry->require_conformance
-         && conformance_check (entry, NULL) < 0;
+  return entry && conformance_demand (entry, NULL) < 0;
 }
 
 static int

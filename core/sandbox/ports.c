@@ -72,6 +72,21 @@ sink_stream (void *data, const struct contract_record *type, void *record)
   return 0;
 }
 
+/* What the call ended with, and the connection that it gave, which is ours. */
+static int
+dial_take (int result, int there, int *out, struct error **err)
+{
+  coffer_autoclose int fd = there;
+
+  if (result < 0)
+    return -1;
+  if (fd < 0)
+    return error_set (err, E_PROVIDER_FAILED, 0,
+                      "port_dial gave no connection");
+  *out = coffer_fd_steal (&fd);
+  return 0;
+}
+
 int
 dial_begin (struct dial *dial, struct host *host, const char *id,
             uint32_t port, int64_t deadline_ns, struct error **err)
@@ -91,18 +106,11 @@ dial_begin (struct dial *dial, struct host *host, const char *id,
 int
 dial_end (struct dial *dial, int *out, struct error **err)
 {
-  coffer_autoclose int fd = -1;
-  const int r = async_end (&dial->call, err);
+  const int result = async_end (&dial->call, err);
+  const int there = dial->there;
 
-  fd = dial->there;
   dial->there = -1;
-  if (r < 0)
-    return -1;
-  if (fd < 0)
-    return error_set (err, E_PROVIDER_FAILED, 0,
-                      "port_dial gave no connection");
-  *out = coffer_fd_steal (&fd);
-  return 0;
+  return dial_take (result, there, out, err);
 }
 
 void
@@ -116,19 +124,14 @@ sandbox_dial (struct host *host, const char *id, uint32_t port,
               const struct provider_call *call, int *out, struct error **err)
 {
   struct provider_call inner = call ? *call : call_in (60000, -1);
-  coffer_autoclose int fd = -1;
   struct provider *provider;
+  int there = -1, result;
 
   if (port_reach (host, id, port, &provider, err) < 0)
     return -1;
   inner.sink.record = sink_stream;
-  inner.sink.data = &fd;
-  if (INVOKE (provider, &inner, err, port_dial, .sandbox = id, .port = port)
-      < 0)
-    return -1;
-  if (fd < 0)
-    return error_set (err, E_PROVIDER_FAILED, 0,
-                      "port_dial gave no connection");
-  *out = coffer_fd_steal (&fd);
-  return 0;
+  inner.sink.data = &there;
+  result = INVOKE (provider, &inner, err, port_dial, .sandbox = id,
+                   .port = port);
+  return dial_take (result, there, out, err);
 }

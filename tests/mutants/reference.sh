@@ -252,15 +252,17 @@ is "the right one does" "$status" 0
 unset REFERENCE_TOKEN
 
 # -- the end
-call sandbox_create sandbox=sb-4 spec.ttl_ms=300
-call exec_start sandbox=sb-4 argv=sleep argv=60 out="$T/none" 2>/dev/null
-gone () { [ ! -e "$COFFER_HOME/run/reference/$1" ]; }
-ok "the ttl ends one" soon 5 gone sb-4
 for sandbox in sb-1 sb-2 sb-3; do
   call sandbox_kill sandbox=$sandbox
   [ "$status" = 0 ] || is "$sandbox is killed" "$status" 0
 done
 is "one that is killed has no processes when that returns" "$(ours)" ""
+call sandbox_create sandbox=sb-4 spec.ttl_ms=300
+call exec_start sandbox=sb-4 argv=sleep argv=60 out="$T/none" 2>/dev/null
+gone () { [ ! -e "$COFFER_HOME/run/reference/$1" ]; }
+ok "the ttl ends one" soon 5 gone sb-4
+none_ours () { [ -z "$(ours)" ]; }
+ok "and its processes" soon 5 none_ours
 call sandbox_kill sandbox=sb-1
 is "to kill it again finds none, which a host calls success" "$status" 4
 call sandbox_info sandbox=sb-1
