@@ -47,21 +47,41 @@ measure () {
 }
 
 pairs () { "$here/pairs" -n "$runs" "$@"; }
+# A machine has moments that last for a second or two: more than one of them.
+runs_of () { "$here/pairs" -n "$((runs * 3))" "$@"; }
+
+# Names in / that lead into /usr.
+merged=
+for d in lib lib64 lib32 libx32 bin sbin; do
+  [ -L "/$d" ] && merged="$merged $d"
+done
 
 # The same view of the system that a run has, as arguments of "$@".
 bwrap_command () {
   links=
-  for d in lib lib64 lib32 libx32 bin sbin; do
-    [ -L "/$d" ] && links="$links --symlink usr/$d /$d"
-  done
+  for d in $merged; do links="$links --symlink usr/$d /$d"; done
   # shellcheck disable=SC2086
   "$@" bwrap --unshare-all --die-with-parent --ro-bind /usr /usr \
     --ro-bind /etc /etc $links --proc /proc --dev /dev --tmpfs /tmp \
     --tmpfs /workspace --chdir /workspace -- /bin/true
 }
 
+nsjail_command () {
+  set -- "$@" nsjail --really_quiet --mode o --bindmount_ro /usr \
+    --bindmount_ro /etc --tmpfsmount /tmp --tmpfsmount /workspace
+  for d in $merged; do set -- "$@" --symlink "/usr/$d:/$d"; done
+  for d in null zero full random urandom tty; do
+    set -- "$@" --bindmount "/dev/$d"
+  done
+  "$@" --cwd /workspace -- /bin/true
+}
+
 bwrap_true () {
-  bwrap_command pairs -r 0.9 run_vs_bwrap ::: "$coffer" run -- /bin/true :::
+  bwrap_command runs_of -r 0.9 run_vs_bwrap ::: "$coffer" run -- /bin/true :::
+}
+
+nsjail_true () {
+  nsjail_command runs_of -r 1 run_vs_nsjail ::: "$coffer" run -- /bin/true :::
 }
 
 sandbox () {
@@ -113,6 +133,11 @@ if command -v bwrap > /dev/null; then
   measure run_vs_bwrap 'a run takes at most 0.9 of the time' bwrap_true
 else
   echo "# run_vs_bwrap: SKIP missing: bwrap"
+fi
+if command -v nsjail > /dev/null; then
+  measure run_vs_nsjail 'a run takes less than one of nsjail' nsjail_true
+else
+  echo "# run_vs_nsjail: SKIP missing: nsjail"
 fi
 measure sandbox 'create, exec and kill in one process: at most 1.25 times the floor and half of bwrap' sandbox
 measure idle '500 at once: 512 KiB each, given back; the last as fast as the first' \

@@ -31,7 +31,7 @@
 
 extern char **environ;
 
-#define WARM_UP 5
+#define WARM_UP 5               /* turns at least, which are not counted */
 #define GONE_S 20               /* until what was left behind is a failure */
 #define PAUSE_MS 5
 
@@ -126,10 +126,12 @@ quantile (const double *values, int n, double part)
 static void
 measure (struct subject *subjects, int n_subjects, int runs)
 {
-  for (int i = -WARM_UP; i < runs; i++)
+  const int warm_up = runs / 8 > WARM_UP ? runs / 8 : WARM_UP;
+
+  for (int i = -warm_up; i < runs; i++)
     for (int j = 0; j < n_subjects; j++) {
       int k = (i & 1) && n_subjects > 1 ? 1 - j : j;
-      double gone, ms = run_once (subjects[k].argv, i != -WARM_UP, &gone);
+      double gone, ms = run_once (subjects[k].argv, i != -warm_up, &gone);
 
       if (i >= 0) {
         subjects[k].ms[i] = ms;
