@@ -204,8 +204,11 @@ list_snapshot_spoilt () { # TAG
     api GET "/containers/forger/archive?path=/coffer-snapshot" -f >"$T/pieces.tar" &&
     mkdir -p "$T/forged" && tar -C "$T/forged" -xf "$T/pieces.tar" &&
     chmod -R u+w "$T/forged" &&
-    printf 'X' | dd of="$T/forged/coffer-snapshot/000000" bs=1 seek=700000 \
-      conv=notrunc &&
+    python3 -c '
+import sys
+with open (sys.argv[1], "r+b") as f:
+    f.seek (700000); was = f.read (1); f.seek (700000); f.write (bytes ([was[0] ^ 1]))' \
+      "$T/forged/coffer-snapshot/000000" &&
     tar -C "$T/forged" -cf "$T/forged.tar" coffer-snapshot &&
     api PUT "/containers/forger/archive?path=/" -f -T "$T/forged.tar" &&
     api POST "/commit?container=forger&repo=${1%:*}&tag=${1##*:}" -f \
@@ -213,10 +216,15 @@ list_snapshot_spoilt () { # TAG
     api DELETE "/containers/forger?force=1"
 }
 
-list_snapshot_attacked () {
+# Podman's list of images fails when one of them goes meanwhile.
+snapshot_tag () { # SNAPSHOT
   tag=$(api GET '/images/json' | python3 -c '
 import json, sys
-print (*[t for i in json.load (sys.stdin) for t in i["RepoTags"] or () if sys.argv[1] in t])' "$snap")
+print (*[t for i in json.load (sys.stdin) for t in i["RepoTags"] or () if sys.argv[1] in t])' \
+    "$1" 2>"$err") && [ -n "$tag" ]
+}
+list_snapshot_attacked () {
+  ok "$engine: the image of a snapshot is found" soon 10 snapshot_tag "$snap"
   before=$(coffer sandbox list --json | python3 -c 'import json, sys; print (len (json.load (sys.stdin)))')
   list_snapshot_spoilt "$tag" >"$out" 2>"$err"
   is "$engine: pieces are made others" "$? $([ $? -eq 0 ] || cat "$out" "$err")" "0 "
